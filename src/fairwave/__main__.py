@@ -1,0 +1,5 @@
+"""`python -m fairwave`."""
+
+from fairwave.cli.main import main
+
+main()

@@ -1,0 +1,130 @@
+"""`fairwave plan`: each device's best iterations and power, without training."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairwave.cli.scenario import Overrides
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_SLOW = 200_000
+"""Device-draws per policy from which a progress bar is worth its lines."""
+
+
+class Format(enum.StrEnum):
+    """How the plan is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+def plan(
+    source: Annotated[str, typer.Argument(help="A preset (see 'fairwave scenario list') or a TOML file.")] = "paper",
+    devices: Annotated[
+        Path | None,
+        typer.Option(help="CSV or Parquet file with a row per device: distance_m, and any parameter that differs."),
+    ] = None,
+    policies: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated: proposed, max_power, amplifier_cap, priced, equal_energy, least_energy; or 'all'."
+        ),
+    ] = "proposed,max_power",
+    overrides: Overrides = None,
+    draws: Annotated[
+        int | None, typer.Option(min=1, help="Channel draws to average over; left out, the scenario's rounds.")
+    ] = None,
+    fading: Annotated[
+        bool, typer.Option("--fading/--no-fading", help="Draw fading, or plan for the path loss.")
+    ] = True,
+    battery: Annotated[
+        str | None, typer.Option(help="Battery capacity, e.g. '2 Wh': adds the rounds that it lasts.")
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="How to print the plan.")] = Format.TABLE,
+    rows: Annotated[int, typer.Option(min=1, help="Devices shown per table.")] = 20,
+    out: Annotated[Path | None, typer.Option(help="Also write all devices to .parquet, .csv, .json or .nc.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the plan as .svg, .pdf or .png.")] = None,
+) -> None:
+    """Plan a round: for each device its best iterations, power, rate, times, energies and utility.
+
+    Policies are compared over the same channels. No training is run.
+
+    Examples:
+
+      fairwave plan paper --no-fading
+
+      fairwave plan paper --policies all --draws 1000 --plot plan.svg
+
+      fairwave plan --devices fleet.csv --battery "2 Wh" --out plan.parquet
+
+      fairwave plan my.toml --set cell.deadline_s=0.5 --format json
+    """
+    from fairwave.planner.plan import plan as make_plan
+    from fairwave.planner.summary import energy_fairness
+    from fairwave.policy import rules
+    from fairwave.scenario.loading import load_scenario
+    from fairwave.scenario.per_device import with_device_file
+
+    settings = [*(overrides or ()), *([f"compute.battery_capacity_j={battery}"] if battery else ())]
+    scenario, labels = load_scenario(source, settings), None
+    if devices is not None:
+        scenario, labels = with_device_file(scenario, devices)
+    names = list(rules.ALL) if policies == "all" else [name.strip() for name in policies.split(",") if name.strip()]
+    work = scenario.cell.num_devices * (1 if not fading else draws or scenario.run.num_rounds)
+
+    def compute(progress: Callable[[int], None]) -> xr.Dataset:
+        return make_plan(scenario, names, draws=draws, fading=fading, labels=labels, progress=progress)
+
+    if work >= _SLOW and sys.stderr.isatty():
+        result = _with_progress(compute, scenario.cell.num_devices * len(names))
+    else:
+        result = compute(lambda count: None)
+    fairness = energy_fairness(result)
+    _print(result, fairness, form, rows)
+    if out is not None:
+        from fairwave.report.plan_export import export_plan
+
+        export_plan(result, fairness, out)
+        typer.echo(f"wrote {out}", err=True)
+    if plot is not None:
+        from fairwave.report.plan_figure import draw_plan
+
+        draw_plan(result, plot)
+        typer.echo(f"wrote {plot}", err=True)
+
+
+def _with_progress(compute: Callable[[Callable[[int], None]], xr.Dataset], total: int) -> xr.Dataset:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("planning devices"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("plan", total=total)
+        return compute(lambda count: bar.advance(task, count))
+
+
+def _print(plan: xr.Dataset, fairness: dict[str, dict[str, float]], form: Format, rows: int) -> None:
+    from fairwave.report.plan_export import plan_json, write_csv
+
+    match form:
+        case Format.JSON:
+            typer.echo(plan_json(plan, fairness))
+        case Format.CSV:
+            write_csv(plan, sys.stdout)
+        case Format.TABLE:
+            from rich.console import Console
+
+            from fairwave.report.plan_table import plan_tables
+
+            console = Console()
+            wide = console.width if console.is_terminal else max(console.width, 150)
+            Console(width=wide).print(plan_tables(plan, fairness, rows))

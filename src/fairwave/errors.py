@@ -1,0 +1,46 @@
+"""Everything fairwave raises on purpose.
+
+FairwaveError
+├── ScenarioError   a scenario, an override or a device file is wrong
+├── SolveError      a device's optimum could not be certified
+└── OutputError     a result could not be written
+
+A message is one line: where, what, remedy. The command line prints it and exits with `exit_code`;
+anything that is not a FairwaveError is a bug and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FairwaveError(Exception):
+    """Base of all errors that a user can cause and mend."""
+
+    exit_code = 1
+
+
+class ScenarioError(FairwaveError):
+    """A scenario, an override or a device file is wrong."""
+
+    exit_code = 2
+
+
+class SolveError(FairwaveError):
+    """A device's optimum could not be certified."""
+
+    exit_code = 3
+
+
+class OutputError(FairwaveError):
+    """A result could not be written."""
+
+    exit_code = 4
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A remedy for a misspelt name: the nearest known one, or the whole list."""
+    choices = sorted(known)
+    near = difflib.get_close_matches(name, choices, n=1)
+    return f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(choices)}"

@@ -1,0 +1,1 @@
+"""Numbers that judge an outcome; none of them is the paper's."""

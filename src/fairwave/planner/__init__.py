@@ -1,0 +1,1 @@
+"""Plans for whole fleets: policy without training."""

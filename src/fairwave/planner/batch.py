@@ -1,0 +1,227 @@
+"""One device's plan, averaged over channels and mapped over a fleet of any size.
+
+The work is cut into tiles of devices and draws that fit the cache. Every tile is one call of one compiled program,
+and on a CPU the tiles run on a thread per core. Memory is bounded by the results, not by the number of draws.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int
+
+from fairwave.errors import SolveError
+from fairwave.keys import run_key
+from fairwave.policy.convergence import accuracy_bound
+from fairwave.policy.fleet import Fleet
+from fairwave.policy.plan import Case, DevicePlan, plan_round
+from fairwave.policy.rules import Rule
+from fairwave.scenario.parameters import Learning, Radio, Scenario
+from fairwave.types import Count, Flag, Key, Scalar
+from fairwave.wireless.channel_knowledge import safe_gain
+from fairwave.wireless.fading import Channel, draw_channel
+
+CPU_LANES = 32_768
+GPU_LANES = 1_048_576
+LARGEST_VIOLATION = 1e-9
+
+Averages = dict[str, Array]
+
+AVERAGED = (
+    "optimal_iterations",
+    "optimal_energy_j",
+    "optimal_utility",
+    "local_iterations",
+    "transmit_power_w",
+    "uplink_rate_bps",
+    "compute_time_s",
+    "upload_time_s",
+    "compute_energy_j",
+    "transmit_energy_j",
+    "energy_j",
+    "utility",
+)
+"""Parts of a device's plan that are averaged over draws."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What a compiled program depends on, apart from the devices."""
+
+    rule: Rule
+    radio: Radio
+    learning: Learning
+
+
+class Totals(eqx.Module):
+    """Sums over draws for one device."""
+
+    plan: DevicePlan
+    local_accuracy: Scalar
+    worst_violation: Scalar
+    case_count: Int[Array, " case"]
+    failed: Count
+    draws: Count
+
+
+def average_plans(
+    rule: Rule, scenario: Scenario, fleet: Fleet, num_draws: int, progress: Callable[[int], None]
+) -> dict[str, np.ndarray]:
+    """Every device's plan under a rule, averaged over the draws in which it uploads.
+
+    `progress` is told the number of devices done, from worker threads.
+    """
+    num_devices = scenario.cell.num_devices
+    on_cpu = jax.default_backend() == "cpu"
+    lanes = CPU_LANES if on_cpu else GPU_LANES
+    wide = min(lanes, _power_of_two(num_devices))
+    deep = min(_power_of_two(num_draws), lanes // wide)
+    setting = Setting(rule, scenario.radio, scenario.learning)
+    result: dict[str, np.ndarray] = {}
+
+    def work(start: int) -> None:
+        count = min(wide, num_devices - start)
+        # Whole tiles only, so that one program is compiled: the last one repeats its last device.
+        members = np.minimum(np.arange(start, start + wide), num_devices - 1)
+        with jax.enable_x64(True):
+            part = jax.tree.map(lambda leaf: leaf[members] if np.ndim(leaf) else leaf, fleet)
+            averages = _over_draws(setting, part, members, run_key(scenario.run.seed), num_draws, deep)
+        for name, value in averages.items():
+            if name not in result:
+                result[name] = np.empty((num_devices, *value.shape[1:]), value.dtype)
+            result[name][start : start + count] = np.asarray(value)[:count]
+        progress(count)
+
+    work(0)  # compiles once and lays out the result, before the threads start
+    with ThreadPoolExecutor(os.cpu_count() if on_cpu else 1) as pool:
+        for _ in pool.map(work, range(wide, num_devices, wide)):
+            pass
+    _certify(result)
+    return result
+
+
+def _power_of_two(count: int) -> int:
+    """The next power of two: few sizes, hence few programs to compile."""
+    return 1 << (count - 1).bit_length()
+
+
+def _over_draws(setting: Setting, fleet: Fleet, members: np.ndarray, root: Key, num_draws: int, deep: int) -> Averages:
+    """Averages of one tile's devices over all draws, `deep` of them at a time."""
+    if num_draws == 1:
+        averages: Averages = _average_tile(setting, fleet, _draw_tile(setting.radio, root, np.arange(1), members))
+        return {name: value for name, value in averages.items() if name != "case_fraction"}
+    totals = None
+    for first in range(0, num_draws, deep):
+        rounds = np.arange(first, first + deep)
+        channels = _draw_tile(setting.radio, root, rounds, members)
+        new = _sum_tile(setting, fleet, channels, rounds < num_draws)
+        totals = new if totals is None else _add(totals, new)
+    averages = _averages(totals)
+    return averages
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _draw_tile(radio: Radio, root: Key, rounds: Int[Array, " draw"], members: Int[Array, " device"]) -> Channel:
+    """Channels of some devices in some rounds: (device, draw)."""
+    draw = functools.partial(draw_channel, radio.fading, radio.channel_error_std, root)
+    return jax.vmap(jax.vmap(draw, in_axes=(0, None)), in_axes=(None, 0))(rounds, members)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _average_tile(setting: Setting, fleet: Fleet, channels: Channel) -> Averages:
+    """Plans of some devices for a single draw, in one program: what a million devices run."""
+    averages: Averages = _averages(_sum_tile(setting, fleet, channels, jnp.ones(1, bool)))
+    return averages
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _sum_tile(setting: Setting, fleet: Fleet, channels: Channel, counts: Bool[Array, " draw"]) -> Totals:
+    """Plans of some devices over their channels, summed over the draws that count.
+
+    Devices and draws share one axis, which vectorises better than two when there is a single draw.
+    """
+    wide, deep = channels.fading_gain.shape
+    lanes = jax.tree.map(lambda leaf: jnp.repeat(leaf, deep) if leaf.ndim else leaf, fleet)
+    axes = jax.tree.map(lambda leaf: 0 if leaf.ndim else None, lanes)
+    each = jax.vmap(functools.partial(_one_draw, setting), in_axes=(axes, 0, 0))(
+        lanes, jax.tree.map(jnp.ravel, channels), jnp.tile(counts, wide)
+    )
+    each = jax.tree.map(lambda leaf: leaf.reshape(wide, deep, *leaf.shape[1:]), each)
+    sums = jax.tree.map(lambda leaf: jnp.sum(leaf, axis=1), each)
+    return _with_worst(sums, jnp.max(each.worst_violation, axis=1))
+
+
+def _one_draw(setting: Setting, device_fleet: Fleet, channel: Channel, counts: Flag) -> Totals:
+    radio = setting.radio
+    planned_gain = safe_gain(channel.estimated_gain, radio.channel_error_std, radio.outage_probability)
+    plan = plan_round(setting.rule, device_fleet.device, planned_gain, device_fleet.preferences, device_fleet.effort)
+    sent = plan.case != int(Case.OUTAGE)
+    totals = Totals(
+        plan=plan,
+        local_accuracy=jnp.where(sent, _local_accuracy(setting.learning, plan.local_iterations), 0.0),
+        worst_violation=plan.violation,
+        case_count=(jnp.arange(len(Case)) == plan.case).astype(jnp.int64),
+        failed=(sent & (channel.fading_gain < planned_gain)).astype(jnp.int64),
+        draws=jnp.ones((), jnp.int64),
+    )
+    counted: Totals = jax.tree.map(lambda leaf: jnp.where(counts, leaf, jnp.zeros_like(leaf)), totals)
+    return counted
+
+
+def _local_accuracy(learning: Learning, iterations: Count) -> Scalar:
+    if learning.smoothness is None or learning.strong_convexity is None:
+        return jnp.full((), jnp.nan)
+    return accuracy_bound(
+        "corrected",
+        iterations.astype(float),
+        learning_rate=learning.learning_rate,
+        smoothness=learning.smoothness,
+        strong_convexity=learning.strong_convexity,
+    )
+
+
+@jax.jit
+def _add(one: Totals, other: Totals) -> Totals:
+    return _with_worst(jax.tree.map(jnp.add, one, other), jnp.maximum(one.worst_violation, other.worst_violation))
+
+
+def _with_worst(totals: Totals, worst: Array) -> Totals:
+    """The sums with the one entry that is no sum."""
+    replaced: Totals = eqx.tree_at(lambda leafs: leafs.worst_violation, totals, worst)
+    return replaced
+
+
+@jax.jit
+def _averages(totals: Totals) -> Averages:
+    """Means over the draws in which the device uploaded; NaN for a device that never did."""
+    outages = totals.case_count[:, int(Case.OUTAGE)]
+    sent = totals.draws - outages
+    share = jnp.where(sent > 0, 1.0 / jnp.maximum(sent, 1), jnp.nan)
+    summed = {name: getattr(totals.plan, name) for name in AVERAGED} | {"local_accuracy": totals.local_accuracy}
+    return {
+        "outage_fraction": outages / totals.draws,
+        "failed_upload_fraction": totals.failed / totals.draws,
+        "case": jnp.argmax(totals.case_count, axis=1).astype(jnp.int8),
+        "case_fraction": (totals.case_count / totals.draws[:, None]).astype(jnp.float32),
+        "worst_violation": totals.worst_violation,
+        **{name: value * share for name, value in summed.items()},
+    }
+
+
+def _certify(result: dict[str, np.ndarray]) -> None:
+    """Raise where a solve failed; written so that NaN fails too."""
+    bad = np.flatnonzero(~(result["worst_violation"] <= LARGEST_VIOLATION))
+    if bad.size:
+        worst = result["worst_violation"][bad[0]]
+        raise SolveError(
+            f"device {bad[0]}: its optimum breaks a constraint by {worst:.3g} (relative); "
+            "check its parameters for extreme values and report the scenario"
+        )

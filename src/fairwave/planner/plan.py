@@ -1,0 +1,112 @@
+"""`fairwave.plan`: the policies' choices for a whole fleet, as a labelled dataset."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jax
+import numpy as np
+
+from fairwave.errors import ScenarioError, did_you_mean
+from fairwave.planner.batch import AVERAGED, average_plans
+from fairwave.policy import rules
+from fairwave.policy.fleet import fleet
+from fairwave.policy.plan import Case
+from fairwave.scenario.fading import NoFading
+from fairwave.scenario.loading import load_scenario
+from fairwave.scenario.parameters import Scenario
+from fairwave.scenario.per_device import DeviceValues
+from fairwave.wireless.fleet import distances_m
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+DEFAULT_POLICIES = ("proposed", "max_power")
+
+
+def plan(
+    scenario: Scenario | str | Path = "paper",
+    policies: Iterable[str] = DEFAULT_POLICIES,
+    *,
+    draws: int | None = None,
+    fading: bool = True,
+    labels: Sequence[str] | None = None,
+    progress: Callable[[int], None] = lambda count: None,
+) -> xr.Dataset:
+    """What every device would do under each policy, without any training.
+
+    Values are means over `draws` channel draws (left out: the scenario's number of rounds) in which the device could
+    upload; all policies meet the same draws. With `fading=False` the channel is its path loss. `progress` is told
+    the number of devices done since its last call.
+    """
+    import xarray as xr
+
+    scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
+    names = _known(policies)
+    if not fading:
+        scenario = without_fading(scenario)
+    num_draws = 1 if isinstance(scenario.radio.fading, NoFading) and scenario.radio.channel_error_std == 0.0 else draws
+    num_draws = scenario.run.num_rounds if num_draws is None else num_draws
+    if num_draws < 1:
+        raise ScenarioError(f"draws: {num_draws} is too few; average over at least one channel draw")
+    values = DeviceValues(scenario)
+    distance_m = distances_m(scenario, values)
+    with jax.enable_x64(True):
+        members = jax.tree.map(np.asarray, fleet(scenario, values))
+    path_gain = np.broadcast_to(members.device.path_gain, distance_m.shape)
+    results = {name: average_plans(rules.ALL[name], scenario, members, num_draws, progress) for name in names}
+
+    def stacked(variable: str) -> np.ndarray:
+        columns = [results[name].pop(variable) for name in names]
+        return columns[0][None] if len(columns) == 1 else np.stack(columns)
+
+    by_device = ("policy", "device")
+    case_names = np.array([case.name.lower() for case in Case])
+    variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {name: (by_device, stacked(name)) for name in AVERAGED}
+    for name in ("outage_fraction", "failed_upload_fraction"):
+        variables[name] = (by_device, stacked(name))
+    variables["case"] = (by_device, case_names[stacked("case")])
+    if num_draws > 1:
+        variables["case_fraction"] = ((*by_device, "case_name"), stacked("case_fraction"))
+    if scenario.learning.smoothness is not None:
+        variables["local_accuracy"] = (by_device, stacked("local_accuracy"))
+    capacity_j = values("battery_capacity_j")
+    if capacity_j is not None:
+        per_round_j = np.nan_to_num(variables["energy_j"][1]) * (1.0 - variables["outage_fraction"][1])
+        with np.errstate(divide="ignore"):
+            variables["battery_life_rounds"] = (by_device, capacity_j / per_round_j)
+    return xr.Dataset(
+        variables,
+        coords={
+            "policy": names,
+            "device": list(labels) if labels is not None else np.arange(scenario.cell.num_devices),
+            "case_name": case_names,
+            "distance_m": ("device", distance_m),
+            "path_loss_db": ("device", -10.0 * np.log10(path_gain)),
+        },
+        attrs={
+            "draws": num_draws,
+            "seed": scenario.run.seed,
+            "round_s": scenario.cell.deadline_s,
+            "fairwave_version": importlib.metadata.version("fairwave"),
+        },
+    )
+
+
+def without_fading(scenario: Scenario) -> Scenario:
+    """The same cell over channels that are their path loss, known exactly."""
+    radio = scenario.radio.model_copy(update={"fading": NoFading(law="none"), "channel_error_std": 0.0})
+    return scenario.model_copy(update={"radio": radio})
+
+
+def _known(policies: Iterable[str]) -> list[str]:
+    names = list(dict.fromkeys(policies))
+    if not names:
+        raise ScenarioError(f"policies: none given; choose from {', '.join(rules.ALL)}")
+    for name in names:
+        if name not in rules.ALL:
+            raise ScenarioError(f"policies: unknown policy '{name}'; {did_you_mean(name, rules.ALL)}")
+    return names

@@ -1,0 +1,71 @@
+"""Access-point policy: less agreement, more noise in the copy that the device receives."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from fairwave.policy.contribution import Score, remember, similarity
+from fairwave.privacy.gaussian import classical_noise_multiplier
+from fairwave.scenario.parameters import Privacy
+from fairwave.types import FlagPerDevice, Params, PerDevice, UpdatePerDevice
+
+SMALLEST_YARDSTICK = 1e-6
+"""Best similarity below which nobody agrees with anybody, and ratios would be noise."""
+
+
+class Release(eqx.Module):
+    """What the access point decides to give back: a deviation factor and a noise level per device."""
+
+    deviation: PerDevice
+    noise_std: PerDevice
+    score: Score
+
+
+def deviation_factor(score: PerDevice, participating: FlagPerDevice, last_deviation: PerDevice) -> PerDevice:
+    """How far each device's update falls short of the best one, in [0, 1]; carried over for devices that sent none.
+
+    Negative similarities count as none. If even the best is below `SMALLEST_YARDSTICK`, all deviate fully.
+
+    Paper: Eq. (26).
+    """
+    positive = jnp.where(participating, jnp.maximum(score, 0.0), 0.0)
+    best = jnp.max(positive)
+    told = best > SMALLEST_YARDSTICK
+    current = jnp.where(told, 1.0 - positive / jnp.where(told, best, 1.0), 1.0)
+    return jnp.where(participating, jnp.clip(current, 0.0, 1.0), last_deviation)
+
+
+def fair_noise_multiplier(deviation: PerDevice, *, epsilon: float, delta: float, deviation_weight: float) -> PerDevice:
+    """Noise std per unit of sensitivity in each device's copy: the budget shrinks with its deviation.
+
+    Paper: Eq. (25).
+    """
+    return classical_noise_multiplier(epsilon * (1.0 - deviation_weight * deviation), delta)
+
+
+def released_copy(global_params: Params, noise_std: PerDevice, standard_noise: UpdatePerDevice) -> UpdatePerDevice:
+    """Each device's copy of the model: the true one plus its own noise, given as standard normal draws.
+
+    Paper: Eq. (27).
+    """
+    return global_params[None, :] + noise_std[:, None] * standard_noise
+
+
+def fair_release(
+    privacy: Privacy,
+    new_global: Params,
+    updates: UpdatePerDevice,
+    *,
+    participating: FlagPerDevice,
+    last_deviation: PerDevice,
+    last_score: Score,
+) -> Release:
+    """The release of one round, from what the access point received in it."""
+    current = similarity(privacy.similarity, new_global, updates, participating)
+    score = remember(last_score, current, participating, privacy.similarity_memory)
+    deviation = deviation_factor(score.similarity, participating, last_deviation)
+    multiplier = fair_noise_multiplier(
+        deviation, epsilon=privacy.epsilon, delta=privacy.delta, deviation_weight=privacy.deviation_weight
+    )
+    return Release(deviation=deviation, noise_std=privacy.sensitivity * multiplier, score=score)

@@ -1,0 +1,61 @@
+"""How much a device's update agrees with what all devices made of the round.
+
+The access point sees updates only: no energy, no iterations, no distance.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from fairwave.types import FlagPerDevice, Params, PerDevice, UpdatePerDevice
+
+Similarity = Literal["literal", "update", "leave_one_out"]
+
+
+class Score(eqx.Module):
+    """Running similarity of each device, and whether it has ever taken part."""
+
+    similarity: PerDevice
+    seen: FlagPerDevice
+
+
+def similarity(
+    kind: Similarity, new_global: Params, updates: UpdatePerDevice, participating: FlagPerDevice
+) -> PerDevice:
+    """Cosine of each update with a reference; 0 where either has no length or the device took no part.
+
+    `literal` compares with the new global *model*, as printed; a device that echoes the model it received then wins.
+    `update` compares with the mean update, which a single large update can dominate. `leave_one_out` compares with
+    the mean of the others, so that no device is part of its own yardstick.
+    """
+    taken = jnp.where(participating[:, None], updates, 0.0)
+    squared = jnp.sum(taken**2, axis=1)
+    if kind == "literal":
+        return _cosine(taken @ new_global, squared, jnp.sum(new_global**2))
+    total = jnp.sum(taken, axis=0)
+    along_total = taken @ total
+    total_squared = jnp.sum(total**2)
+    if kind == "update":
+        return _cosine(along_total, squared, total_squared)
+    others_squared = jnp.maximum(total_squared - 2.0 * along_total + squared, 0.0)
+    return _cosine(along_total - squared, squared, others_squared)
+
+
+def _cosine(dot: PerDevice, squared: PerDevice, reference_squared: PerDevice) -> PerDevice:
+    lengths = jnp.sqrt(squared) * jnp.sqrt(reference_squared)
+    return jnp.where(lengths > 0.0, dot / jnp.where(lengths > 0.0, lengths, 1.0), 0.0)
+
+
+def no_score(num_devices: int) -> Score:
+    """Before the first round."""
+    return Score(similarity=jnp.zeros(num_devices), seen=jnp.zeros(num_devices, bool))
+
+
+def remember(score: Score, current: PerDevice, participating: FlagPerDevice, memory: float) -> Score:
+    """Exponential moving average of the similarities; a device's first one counts in full, absence changes nothing."""
+    share = jnp.where(score.seen, memory, 0.0)
+    averaged = share * score.similarity + (1.0 - share) * current
+    return Score(similarity=jnp.where(participating, averaged, score.similarity), seen=score.seen | participating)

@@ -1,0 +1,29 @@
+"""All that a scenario's devices know of themselves."""
+
+from __future__ import annotations
+
+import equinox as eqx
+
+from fairwave.policy.effort import Effort, first_guess
+from fairwave.policy.preferences import Preferences, preferences
+from fairwave.scenario.parameters import Scenario
+from fairwave.scenario.per_device import DeviceValues
+from fairwave.wireless.device import Device
+from fairwave.wireless.fleet import devices, distances_m
+
+
+class Fleet(eqx.Module):
+    """The devices of a cell; fields that all devices share have no device axis."""
+
+    device: Device
+    preferences: Preferences
+    effort: Effort
+
+
+def fleet(scenario: Scenario, values: DeviceValues) -> Fleet:
+    """The devices of a scenario before their first round."""
+    return Fleet(
+        device=devices(scenario, values, distances_m(scenario, values)),
+        preferences=preferences(scenario, values),
+        effort=first_guess(values),
+    )

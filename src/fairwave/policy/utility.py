@@ -1,0 +1,18 @@
+"""What a device's round is worth to it."""
+
+from __future__ import annotations
+
+from fairwave.policy.effort import Effort, expected_deviation
+from fairwave.types import Scalar
+
+
+def utility(effort: Effort, compute_energy_j: Scalar, energy_j: Scalar, energy_reference_j: Scalar) -> Scalar:
+    """Expected learning gain less energy cost.
+
+    The cost term peaks at half the reference: below it the utility rewards spending. Energies are in joules; the
+    squared term makes any other unit a different utility.
+
+    Paper: Eq. (30).
+    """
+    gain = effort.scale - expected_deviation(effort, compute_energy_j)
+    return gain - energy_j * (energy_j - energy_reference_j)

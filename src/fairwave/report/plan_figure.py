@@ -1,0 +1,66 @@
+"""A plan as a figure: energy, iterations and rate against path loss, the policies beside each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairwave.errors import OutputError, did_you_mean
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FORMATS = (".svg", ".pdf", ".png")
+_PANELS = (
+    ("energy_j", 1e3, "energy per round (mJ)"),
+    ("local_iterations", 1.0, "local iterations"),
+    ("uplink_rate_bps", 1e-6, "uplink rate (Mbit/s)"),
+)
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_MARKERS = "osD^vP"
+_MOST_POINTS = 400
+
+
+def draw_plan(plan: xr.Dataset, path: Path) -> None:
+    """Write the figure; the ending of the file's name says in which format."""
+    if path.suffix.lower() not in FORMATS:
+        raise OutputError(f"{path}: cannot draw '{path.suffix}'; {did_you_mean(path.suffix, FORMATS)}")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    with pyplot.rc_context({"font.size": 9, "svg.hashsalt": "fairwave", "svg.fonttype": "none"}):
+        figure, axes = pyplot.subplots(1, len(_PANELS), figsize=(11, 3.6), layout="constrained")
+        order = np.argsort(plan["path_loss_db"].values)
+        if order.size > _MOST_POINTS:
+            order = order[np.linspace(0, order.size - 1, _MOST_POINTS).astype(int)]
+        loss_db = plan["path_loss_db"].values[order]
+        few = order.size <= 50
+        for axis, (name, scale, label) in zip(axes, _PANELS, strict=True):
+            for index, policy in enumerate(plan["policy"].values):
+                # Policies may coincide: the first lies on top, the others show around it.
+                axis.plot(
+                    loss_db,
+                    plan[name].sel(policy=policy).values[order] * scale,
+                    color=_COLOURS[index % len(_COLOURS)],
+                    marker=_MARKERS[index % len(_MARKERS)] if few else "",
+                    markersize=4 if index == 0 else 6,
+                    markerfacecolor=None if index == 0 else "none",
+                    linewidth=1.6 if index == 0 else 1.2,
+                    zorder=3 if index == 0 else 2,
+                    label=str(policy),
+                )
+            axis.set_xlabel("path loss (dB)")
+            axis.set_ylabel(label)
+            axis.grid(alpha=0.3)
+        axes[0].set_ylim(bottom=0.0)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=6, frameon=False)
+        try:
+            figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None, dpi=150)
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written ({error.strerror}); choose a writable folder") from None
+        finally:
+            pyplot.close(figure)

@@ -1,0 +1,72 @@
+"""A plan as tables for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Group
+from rich.table import Table
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_COLUMNS = (
+    ("iterations", "local_iterations", 1.0, "{:.1f}"),
+    ("power\n(mW)", "transmit_power_w", 1e3, "{:.1f}"),
+    ("rate\n(Mbit/s)", "uplink_rate_bps", 1e-6, "{:.2f}"),
+    ("compute\n(ms)", "compute_time_s", 1e3, "{:.0f}"),
+    ("upload\n(ms)", "upload_time_s", 1e3, "{:.0f}"),
+    ("compute\n(mJ)", "compute_energy_j", 1e3, "{:.1f}"),
+    ("transmit\n(mJ)", "transmit_energy_j", 1e3, "{:.1f}"),
+    ("energy\n(mJ)", "energy_j", 1e3, "{:.1f}"),
+    ("utility", "utility", 1.0, "{:.4f}"),
+    ("outage\n(%)", "outage_fraction", 1e2, "{:.2f}"),
+)
+_BATTERY = ("battery\n(rounds)", "battery_life_rounds", 1.0, "{:,.0f}")
+
+
+def plan_tables(plan: xr.Dataset, fairness: dict[str, dict[str, float]], rows: int) -> Group:
+    """Devices under each policy, evenly picked if there are more than `rows`, and the fairness summary."""
+    tables = [_device_table(plan.sel(policy=name), str(name), rows) for name in plan["policy"].values]
+    return Group(*tables, _fairness_table(fairness))
+
+
+def _device_table(plan: xr.Dataset, policy: str, rows: int) -> Table:
+    columns = [*_COLUMNS, _BATTERY] if "battery_life_rounds" in plan else list(_COLUMNS)
+    num_devices = plan.sizes["device"]
+    shown = np.unique(np.linspace(0, num_devices - 1, min(rows, num_devices)).round().astype(int))
+    draws = "no fading" if plan.attrs["draws"] == 1 else f"mean of {plan.attrs['draws']} channel draws"
+    of_all = f", {shown.size} of {num_devices:,} devices" if shown.size < num_devices else ""
+    table = Table(title=f"{policy} ({draws}{of_all})", title_justify="left")
+    table.add_column("device", justify="right")
+    table.add_column("distance\n(m)", justify="right")
+    for title, *_ in columns:
+        table.add_column(title, justify="right")
+    table.add_column("case")
+    for index in shown:
+        device = plan.isel(device=index)
+        cells = [_cell(float(device[name]) * scale, form) for _, name, scale, form in columns]
+        table.add_row(
+            str(device["device"].item()), f"{float(device['distance_m']):.1f}", *cells, str(device["case"].item())
+        )
+    return table
+
+
+def _cell(value: float, form: str) -> str:
+    return form.format(value) if np.isfinite(value) else "-"
+
+
+def _fairness_table(fairness: dict[str, dict[str, float]]) -> Table:
+    table = Table(title="Energy per round across devices", title_justify="left")
+    table.add_column("policy")
+    for title in ("mean\n(mJ)", "std\n(mJ)", "CV", "max/min", "Jain", "Gini"):
+        table.add_column(title, justify="right")
+    for policy, summary in fairness.items():
+        table.add_row(
+            policy,
+            f"{summary['mean'] * 1e3:.1f}",
+            f"{summary['std'] * 1e3:.2f}",
+            *(f"{summary[name]:.4f}" for name in ("cv", "max_min", "jain", "gini")),
+        )
+    return table

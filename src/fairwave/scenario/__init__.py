@@ -1,0 +1,1 @@
+"""The parameter table: strict models, presets, TOML files and overrides."""

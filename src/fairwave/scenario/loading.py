@@ -1,0 +1,138 @@
+"""From a preset name or a TOML file, plus overrides, to a checked `Scenario`.
+
+A file may start from another with `extends = "paper"` (a preset, or a path beside it). Groups are merged key by
+key; a key given again replaces the old value whole, and the value "unset" drops it.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from fairwave.errors import ScenarioError, did_you_mean
+from fairwave.scenario.complaints import one_line
+from fairwave.scenario.parameters import Scenario
+
+UNSET = "unset"
+_PRESETS = importlib.resources.files("fairwave.scenario") / "presets"
+
+
+def preset_names() -> list[str]:
+    """Names of the presets that come with the package."""
+    return sorted(entry.name.removesuffix(".toml") for entry in _PRESETS.iterdir() if entry.name.endswith(".toml"))
+
+
+def preset_summary(name: str) -> str:
+    """The comment that opens a preset's file."""
+    lines = (_PRESETS / f"{name}.toml").read_text("utf-8").splitlines()
+    opening = lines[: next(index for index, line in enumerate(lines) if not line.startswith("#"))]
+    return " ".join(line.lstrip("# ") for line in opening)
+
+
+def load_scenario(source: str | Path = "paper", overrides: Iterable[str] = ()) -> Scenario:
+    """The scenario named by a preset or a TOML file, with `group.key=value` overrides applied."""
+    tables = _read(str(source), Path.cwd(), ())
+    for override in overrides:
+        _apply(tables, override)
+    return build(tables, str(source))
+
+
+def build(tables: dict[str, Any], where: str) -> Scenario:
+    """A checked scenario from plain tables; `where` opens the error message."""
+    try:
+        return Scenario.model_validate(tables)
+    except ValidationError as error:
+        raise ScenarioError(f"{where}: {one_line(error, Scenario)}") from None
+
+
+def _read(source: str, folder: Path, trail: tuple[str, ...]) -> dict[str, Any]:
+    """Merged tables of a source and of all that it extends."""
+    is_preset = source in preset_names()
+    path = Path(source) if is_preset else (folder / source).resolve()
+    name = source if is_preset else str(path)
+    if name in trail:
+        raise ScenarioError(f"{source}: extends itself ({' -> '.join((*trail, name))}); remove one 'extends'")
+    tables = _parse(_text(source, path, is_preset), source)
+    parent = tables.pop("extends", None)
+    if not is_preset:
+        _anchor(tables, path.parent)
+    if parent is None:
+        return tables
+    if not isinstance(parent, str):
+        raise ScenarioError(
+            f'{source}: extends = {parent!r} is no name; give a preset or a file, as in extends = "paper"'
+        )
+    base = _read(parent, path.parent, (*trail, name))
+    for group, content in tables.items():
+        merged = base.get(group)
+        if isinstance(content, dict) and isinstance(merged, dict):
+            base[group] = {k: v for k, v in {**merged, **content}.items() if v != UNSET}
+        else:
+            base[group] = content
+    return base
+
+
+def _text(source: str, path: Path, is_preset: bool) -> str:
+    if is_preset:
+        return (_PRESETS / f"{source}.toml").read_text("utf-8")
+    if not path.exists():
+        if path.suffix == ".toml" or "/" in source:
+            raise ScenarioError(
+                f"{source}: no such file; check the path, or start from a preset (fairwave scenario list)"
+            )
+        raise ScenarioError(f"{source}: no such preset or file; {did_you_mean(source, preset_names())}")
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{source}: byte {error.start} is not UTF-8 text; save the file as UTF-8") from None
+    except OSError as error:
+        raise ScenarioError(f"{source}: cannot be read ({error.strerror}); give a readable TOML file") from None
+
+
+def _parse(text: str, source: str) -> dict[str, Any]:
+    if not text.strip():
+        raise ScenarioError(f'{source}: the file is empty; start with extends = "paper"')
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        problem = str(error).splitlines()[0]
+        raise ScenarioError(f"{source}: not valid TOML: {problem}; mend that line") from None
+
+
+def _anchor(tables: dict[str, Any], folder: Path) -> None:
+    """Make the device files named in a scenario relative to it, wherever the program is started from."""
+    for group in tables.values():
+        for value in group.values() if isinstance(group, dict) else ():
+            if isinstance(value, dict) and isinstance(value.get("file"), str):
+                value["file"] = str(folder / value["file"])
+
+
+def _apply(tables: dict[str, Any], override: str) -> None:
+    path, separator, text = override.partition("=")
+    keys = path.strip().split(".")
+    if not separator or len(keys) < 2 or not all(keys):
+        raise ScenarioError(f"--set {override}: not of the form group.key=value; try --set radio.bandwidth_hz=500e3")
+    table = tables
+    for key in keys[:-1]:
+        step = table.setdefault(key, {})
+        if not isinstance(step, dict):
+            raise ScenarioError(f"--set {override}: '{key}' is a value, not a table; shorten the path")
+        table = step
+    if text.strip() == UNSET:
+        table.pop(keys[-1], None)
+    else:
+        table[keys[-1]] = _value(text.strip())
+
+
+def _value(text: str) -> Any:
+    """TOML where it is TOML, plain text otherwise, so that units and names need no quotes in a shell."""
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return parsed["value"] if set(parsed) == {"value"} else text

@@ -1,0 +1,266 @@
+"""The paper's parameter table, grouped, frozen and checked. Numbers live in the presets, not here.
+
+A field without a default must be given by the file or by the preset it extends. SI units throughout.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from fairwave.scenario.fading import Fading
+from fairwave.scenario.placement import Placement
+from fairwave.scenario.quantity import (
+    CountEach,
+    Energy,
+    EnergyEach,
+    Frequency,
+    FrequencyEach,
+    Information,
+    InformationEach,
+    Limit,
+    NonNegative,
+    NonNegativeEach,
+    Positive,
+    PowerDensity,
+    PowerEach,
+    Ratio,
+    RatioEach,
+    ShareEach,
+    Time,
+    TimeEach,
+    one,
+)
+from fairwave.units import NUMBER
+
+Probability = Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12))]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class Group(BaseModel):
+    """Strict and frozen: an unknown key is an error, never a silently ignored wish."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Cell(Group):
+    """Who is in the cell and how long a round lasts."""
+
+    num_devices: int = Field(ge=1, le=100_000_000)
+    """Number of devices, K."""
+    placement: Placement
+    """Where the devices stand: law linspace, list, disc or file."""
+    deadline_s: Time
+    """Time block T in which a device computes and uploads."""
+    excess_loss: RatioEach = 1.0
+    """Loss beyond the distance law (walls, shadowing), as a ratio or in dB."""
+
+
+class Radio(Group):
+    """The uplink of one device."""
+
+    bandwidth_hz: FrequencyEach
+    """Bandwidth B of each device's channel."""
+    carrier_hz: Frequency
+    """Centre frequency f_c."""
+    path_loss_exponent: Annotated[float, *one(Limit(NUMBER, 1.0, 8.0, low_allowed=True))]
+    """Path loss exponent alpha."""
+    noise_psd_w_per_hz: PowerDensity
+    """Noise spectral density N_0."""
+    modulation_gap: Ratio
+    """Gap Gamma between capacity and practical modulation."""
+    max_transmit_power_w: PowerEach
+    """Largest transmit power P_max."""
+    amplifier_efficiency: ShareEach
+    """Drain efficiency rho of the power amplifier."""
+    circuit_power_w: PowerEach
+    """Static power P_cir of the radio while it transmits."""
+    payload_bits: Information | None = None
+    """Size V of one uploaded update; left out, it follows from the model."""
+    charge_gradient_upload: bool = False
+    """Charge the gradient exchange as a second upload of the same size."""
+    fading: Fading
+    """Law of the block fading: none, rayleigh, rician or nakagami."""
+    channel_error_std: NonNegative = 0.0
+    """Error of the channel estimate: std of its real and of its imaginary part."""
+    outage_probability: Probability = 0.01
+    """Largest chance that an upload fails because the estimate was wrong."""
+
+
+class Processor(Group):
+    """A device's processor, from which the time per bit follows."""
+
+    instructions_per_word: Positive
+    """Instructions executed per register word of data."""
+    clocks_per_instruction: Positive = 1.0
+    """Clock cycles per instruction."""
+    clock_hz: Frequency
+    """Clock frequency."""
+    register_bits: Annotated[float, *one(Limit(NUMBER, 1.0, 4096.0, low_allowed=True))]
+    """Register size."""
+
+
+class Compute(Group):
+    """The processor of one device."""
+
+    compute_power_w: PowerEach
+    """Power P_cp drawn while computing."""
+    seconds_per_bit: TimeEach
+    """Processing time tau per bit."""
+    processor: Processor | None = None
+    """A processor to derive the time per bit from; it replaces seconds_per_bit."""
+    bits_per_iteration: InformationEach | None = None
+    """Data d processed in one iteration; left out, one batch of samples."""
+    min_iterations: CountEach
+    """Fewest local iterations j_min."""
+    max_iterations: CountEach | None = None
+    """Most local iterations, if the device caps them below what the deadline allows."""
+    battery_capacity_j: EnergyEach | None = None
+    """Battery, for the life expectancy in plans."""
+
+
+class Utility(Group):
+    """What a device wants, and what the comparison rules ask of it."""
+
+    energy_reference_j: EnergyEach
+    """Utility-energy parameter varrho; the utility's cost term peaks at half of it."""
+    effort_scale: NonNegativeEach
+    """First guess of beta1, the deviation expected without any work."""
+    effort_decay_j: EnergyEach
+    """First guess of beta2, the compute energy that divides the deviation by e."""
+    effort_fit: Literal["paper", "prior", "window"]
+    """How beta1 and beta2 follow the observed deviations."""
+    effort_window: int = Field(default=8, ge=1, le=1000)
+    """Observations kept by the fit 'window'."""
+    effort_ridge: NonNegative = 0.01
+    """Pull of the fit 'window' towards the first guess."""
+    iteration_price_j: Energy
+    """Rule priced: joules that one iteration is worth."""
+    energy_budget_j: EnergyEach | None = None
+    """Rule equal_energy: joules per round; left out, half of energy_reference_j."""
+    required_iterations: CountEach
+    """Rule least_energy: iterations that every device must do."""
+
+
+class Privacy(Group):
+    """How much noise, for whom, and what may be claimed."""
+
+    mode: Literal["paper", "provable", "device"]
+    """What is protected and proved; 'paper' is nominal and proves nothing."""
+    epsilon: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12))]
+    """Privacy budget eps_g of one release by the access point."""
+    delta: Probability
+    """Leakage probability delta_g of one release."""
+    sensitivity: Positive
+    """Nominal L2 sensitivity S_f of the released model."""
+    deviation_weight: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12, low_allowed=True))]
+    """Weight theta of the deviation factor in the noise; below 1, or the noise is infinite."""
+    similarity: Literal["literal", "update", "leave_one_out"]
+    """What an update is compared with to score its device."""
+    similarity_memory: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12, low_allowed=True))] = 0.0
+    """Share of the last score kept in the next (exponential moving average)."""
+    local_noise: bool
+    """Devices add Gaussian noise of the same scale to their updates (Algorithm 1)."""
+    copies: Literal["independent", "nested"]
+    """How the noise of different devices' copies is drawn."""
+
+
+class Learning(Group):
+    """The model and its local training."""
+
+    model: Literal["mlp"]
+    """Kind of model."""
+    layer_sizes: tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...] = Field(min_length=2)
+    """Units per layer, input first."""
+    bits_per_parameter: Annotated[int, Field(ge=1, le=64)]
+    """Bits that one parameter takes on the air."""
+    learning_rate: Positive
+    """Step size eta of local training."""
+    batch_size: int = Field(ge=1, le=10_000_000)
+    """Samples per local iteration."""
+    gradient_weight: NonNegative
+    """Weight xi of the mean gradient in the local problem."""
+    gradient_exchange: bool
+    """Devices exchange gradients before training; without it, plain local training."""
+    smoothness: Positive | None = None
+    """Lipschitz constant L of the gradient, if known: plans then bound the local accuracy."""
+    strong_convexity: Positive | None = None
+    """Strong convexity mu, if known; needed together with smoothness."""
+
+    @model_validator(mode="after")
+    def _constants_agree(self) -> Learning:
+        if (self.smoothness is None) != (self.strong_convexity is None):
+            raise ValueError("smoothness and strong_convexity go together; give both or neither")
+        if (
+            self.smoothness is not None
+            and self.strong_convexity is not None
+            and self.strong_convexity > self.smoothness
+        ):
+            raise ValueError(
+                f"strong_convexity {self.strong_convexity:g} exceeds smoothness {self.smoothness:g}; lower it"
+            )
+        return self
+
+
+class Data(Group):
+    """What the devices learn from."""
+
+    source: str = Field(min_length=1)
+    """Data set."""
+    bits_per_feature: Annotated[int, Field(ge=1, le=64)]
+    """Bits of one input value as stored on the device."""
+    partition: Literal["iid"]
+    """Who holds which samples."""
+    samples_per_device: Annotated[int, Field(ge=1)] | None = None
+    """Samples each device holds; left out, the data set is shared out equally."""
+    refreshed_samples: int = Field(default=0, ge=0)
+    """Samples that each device replaces every round."""
+
+
+class Run(Group):
+    """How long, and from which seed."""
+
+    seed: Seed
+    """Root of all randomness."""
+    num_rounds: int = Field(ge=1, le=1_000_000)
+    """Communication rounds M."""
+    target_loss: Positive | None = None
+    """Stop when the mean device loss reaches this."""
+    target_accuracy: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0))] | None = None
+    """Stop when the test accuracy reaches this."""
+
+
+class Scenario(Group):
+    """Everything that defines an experiment, apart from which schemes are compared."""
+
+    cell: Cell
+    radio: Radio
+    compute: Compute
+    utility: Utility
+    privacy: Privacy
+    learning: Learning
+    data: Data
+    run: Run
+
+    @model_validator(mode="after")
+    def _channel_error_leaves_a_signal(self) -> Scenario:
+        error_power = 2.0 * self.radio.channel_error_std**2
+        if error_power >= self.radio.fading.mean_power:
+            raise ValueError(
+                f"radio.channel_error_std {self.radio.channel_error_std:g} drowns the channel, whose mean power is "
+                f"{self.radio.fading.mean_power:g}; keep 2 * std^2 below it"
+            )
+        return self
+
+    def payload_bits(self) -> float:
+        """Bits that one device uploads in a round."""
+        layers = self.learning.layer_sizes
+        num_parameters = sum(fan_in * fan_out + fan_out for fan_in, fan_out in itertools.pairwise(layers))
+        once = self.radio.payload_bits or float(num_parameters * self.learning.bits_per_parameter)
+        return 2.0 * once if self.radio.charge_gradient_upload else once
+
+    def batch_bits(self) -> float:
+        """Bits of data in one batch."""
+        return float(self.learning.batch_size * self.learning.layer_sizes[0] * self.data.bits_per_feature)

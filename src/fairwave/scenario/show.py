@@ -1,0 +1,34 @@
+"""A resolved scenario as TOML that explains itself and loads again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairwave.scenario.parameters import Group, Scenario
+
+
+def to_toml(scenario: Scenario) -> str:
+    """Every value in SI units, each with its meaning as a comment."""
+    import tomlkit
+
+    document = tomlkit.document()
+    for name in type(scenario).model_fields:
+        group: Group = getattr(scenario, name)
+        table = tomlkit.table()
+        table.comment((type(group).__doc__ or "").strip())
+        for key, value in group.model_dump(mode="json", exclude_none=True).items():
+            item = _item(value)
+            item.comment(type(group).model_fields[key].description or "")
+            table.add(key, item)
+        document.add(name, table)
+    return tomlkit.dumps(document)
+
+
+def _item(value: Any) -> Any:
+    import tomlkit
+
+    if not isinstance(value, dict):
+        return tomlkit.item(value)
+    inline = tomlkit.inline_table()
+    inline.update(value)
+    return inline

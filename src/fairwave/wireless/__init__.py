@@ -1,0 +1,1 @@
+"""Physics of one device's link and processor."""

@@ -1,0 +1,74 @@
+"""The devices of a scenario, as the physics sees them."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from fairwave.errors import ScenarioError
+from fairwave.scenario.parameters import Scenario
+from fairwave.scenario.per_device import DISTANCE, DeviceValues
+from fairwave.scenario.quantity import FloatColumn, Limit
+from fairwave.units import LENGTH
+from fairwave.wireless.device import Device
+from fairwave.wireless.energy import seconds_per_bit
+from fairwave.wireless.path_loss import path_loss_constant
+from fairwave.wireless.placement import placed
+
+
+def devices(scenario: Scenario, values: DeviceValues, distance_m: FloatColumn) -> Device:
+    """All devices of a scenario in one record; fields that all devices share stay scalars."""
+    radio, compute = scenario.radio, scenario.compute
+    processor = compute.processor
+    given = {
+        "path_gain": path_gain(scenario, values, distance_m),
+        "noise_psd_w_per_hz": radio.noise_psd_w_per_hz,
+        "modulation_gap": radio.modulation_gap,
+        "payload_bits": scenario.payload_bits(),
+        "deadline_s": scenario.cell.deadline_s,
+        "bits_per_iteration": _or(values("bits_per_iteration"), scenario.batch_bits()),
+        "max_iterations": _or(values("max_iterations"), np.inf),
+        "seconds_per_bit": seconds_per_bit(**processor.model_dump()) if processor else values("seconds_per_bit"),
+    }
+    for name in (
+        "bandwidth_hz", "max_transmit_power_w", "amplifier_efficiency", "circuit_power_w", "compute_power_w",
+        "min_iterations",
+    ):  # fmt: skip
+        given[name] = values(name)
+    arrays = {name: np.asarray(value, dtype=np.float64) for name, value in given.items()}
+    _check(arrays)
+    return Device(**{name: jnp.asarray(value, dtype=float) for name, value in arrays.items()})
+
+
+def distances_m(scenario: Scenario, values: DeviceValues) -> FloatColumn:
+    """Distance of every device from the access point."""
+    law = placed(scenario.cell.placement, scenario.cell.num_devices, scenario.run.seed)
+    resolved = law if isinstance(law, np.ndarray) else values.resolve(law, f"cell.placement.{DISTANCE}", Limit(LENGTH))
+    return np.broadcast_to(resolved, (scenario.cell.num_devices,))
+
+
+def path_gain(scenario: Scenario, values: DeviceValues, distance_m: FloatColumn) -> FloatColumn:
+    """Share of the transmitted power that arrives on average: distance law, less excess loss."""
+    law = path_loss_constant(scenario.radio.carrier_hz) * distance_m**-scenario.radio.path_loss_exponent
+    return np.asarray(law / _or(values("excess_loss"), 1.0))
+
+
+def _or(value: FloatColumn | None, default: float) -> FloatColumn:
+    return np.asarray(default) if value is None else value
+
+
+def _check(arrays: dict[str, FloatColumn]) -> None:
+    """What no single parameter can be blamed for."""
+    least_time_s = arrays["min_iterations"] * arrays["bits_per_iteration"] * arrays["seconds_per_bit"]
+    late = np.flatnonzero(np.atleast_1d(least_time_s >= arrays["deadline_s"]))
+    if late.size:
+        needed = float(np.atleast_1d(least_time_s)[late[0]])
+        raise ScenarioError(
+            f"cell.deadline_s: {float(arrays['deadline_s']):g} s is over before device {late[0]} has done its "
+            f"compute.min_iterations ({needed:g} s); lengthen the deadline or lower min_iterations"
+        )
+    capped = np.flatnonzero(np.atleast_1d(arrays["max_iterations"] < arrays["min_iterations"]))
+    if capped.size:
+        raise ScenarioError(
+            f"compute.max_iterations: below min_iterations for device {capped[0]}; raise the one or lower the other"
+        )

@@ -1,0 +1,32 @@
+"""Distances of the devices from the access point."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fairwave.keys import Stream, device_key, run_key
+from fairwave.scenario.placement import Disc, FromFile, Linspace, Listed, Placement
+from fairwave.scenario.quantity import FloatColumn, PerDevice
+
+
+def placed(law: Placement, num_devices: int, seed: int) -> FloatColumn | PerDevice:
+    """Distances in metres: computed where the law is a law, as a per-device value where they are given."""
+    match law:
+        case Linspace():
+            return np.linspace(law.near_m, law.far_m, num_devices)
+        case Listed():
+            return law.distance_m
+        case Disc():
+            return np.asarray(_in_ring(law, num_devices, seed), dtype=np.float64)
+        case FromFile():
+            return law
+
+
+def _in_ring(law: Disc, num_devices: int, seed: int) -> jax.Array:
+    """Uniform over the ring's area: the squared distance is uniform."""
+    keys = jax.vmap(lambda index: device_key(run_key(seed), 0, Stream.PLACEMENT, index))(jnp.arange(num_devices))
+    share = jax.vmap(jax.random.uniform)(keys)
+    inner, outer = law.min_distance_m**2, law.radius_m**2
+    return jnp.sqrt(inner + share * (outer - inner))

@@ -1,0 +1,159 @@
+"""Malformed scenarios and device files: one line that says where, what and the remedy, exit code 2, no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.command_line import fairwave
+
+PAPER = b'extends = "paper"\n'
+
+SCENARIOS = {
+    "empty file": (b"", "empty"),
+    "only blanks": (b" \n\n", "empty"),
+    "not utf-8": (b'extends = "paper"\n# \xff\xfe\n', "not UTF-8"),
+    "utf-16": ('extends = "paper"\n'.encode("utf-16"), "not UTF-8"),
+    "not toml": (b"[radio\n", "not valid TOML"),
+    "duplicate key": (PAPER + b"[radio]\ncarrier_hz = 1\ncarrier_hz = 2\n", "not valid TOML"),
+    "duplicate group": (PAPER + b"[run]\nseed = 1\n[run]\nseed = 2\n", "not valid TOML"),
+    "unknown group": (PAPER + b"[radios]\nx = 1\n", "radios: unknown key; did you mean 'radio'?"),
+    "unknown key": (PAPER + b"[radio]\nbandwith_hz = 1e6\n", "radio.bandwith_hz: unknown key; did you mean 'bandwidth_hz'?"),
+    "unknown nested key": (
+        PAPER + b'[cell]\nplacement = { law = "disc", radius_m = 10, inner_m = 1 }\n',
+        "cell.placement.inner_m: unknown key",
+    ),
+    "unknown law": (PAPER + b'[radio]\nfading = { law = "raleigh", scale = 1 }\n', "did you mean 'rayleigh'?"),
+    "law left out": (PAPER + b"[radio]\nfading = { scale = 1 }\n", "no law given"),
+    "law is no table": (PAPER + b'[radio]\nfading = "rayleigh"\n', "radio.fading"),
+    "group is no table": (b'extends = "paper"\nradio = 3\n', "not a table"),
+    "nothing extended": (b"[run]\nseed = 1\n", 'start the file with extends = "paper"'),
+    "extends unknown": (b'extends = "papr"\n', "did you mean 'paper'?"),
+    "extends missing file": (b'extends = "gone.toml"\n', "no such file"),
+    "extends a number": (b"extends = 3\n", "is no name"),
+    "wrong unit": (PAPER + b'[radio]\nbandwidth_hz = "250 mW"\n', "is a power; expected a frequency"),
+    "unknown unit": (PAPER + b'[radio]\nbandwidth_hz = "250 hertz"\n', "unknown unit 'hertz'"),
+    "dB without reference": (PAPER + b'[radio]\nmax_transmit_power_w = "0 dB"\n', "is a ratio; expected a power"),
+    "text without unit": (PAPER + b'[radio]\nbandwidth_hz = "fast"\n', "is no frequency"),
+    "number as text": (PAPER + b'[radio]\nbandwidth_hz = "250000"\n', "has no unit"),
+    "nan": (PAPER + b"[cell]\ndeadline_s = nan\n", "not a finite number"),
+    "infinite": (PAPER + b"[cell]\ndeadline_s = inf\n", "not a finite number"),
+    "negative bandwidth": (PAPER + b"[radio]\nbandwidth_hz = -1\n", "out of range; it must be above 0 Hz"),
+    "zero power": (PAPER + b"[compute]\ncompute_power_w = 0\n", "out of range"),
+    "huge value": (PAPER + b"[radio]\nmax_transmit_power_w = 1e300\n", "out of range"),
+    "huge decibel": (PAPER + b'[radio]\nmax_transmit_power_w = "9999 dBW"\n', "out of range"),
+    "boolean number": (PAPER + b"[cell]\ndeadline_s = true\n", "is no time"),
+    "efficiency above one": (PAPER + b"[radio]\namplifier_efficiency = 1.5\n", "at most 1"),
+    "theta one": (PAPER + b"[privacy]\ndeviation_weight = 1\n", "privacy.deviation_weight: 1 is out of range"),
+    "theta above one": (PAPER + b"[privacy]\ndeviation_weight = 1.2\n", "out of range"),
+    "epsilon above one": (PAPER + b"[privacy]\nepsilon = 2\n", "privacy.epsilon: 2 is out of range"),
+    "delta zero": (PAPER + b"[privacy]\ndelta = 0\n", "out of range"),
+    "fractional count": (PAPER + b"[compute]\nmin_iterations = 2.5\n", "a whole number"),
+    "no devices": (PAPER + b"[cell]\nnum_devices = 0\n", "cell.num_devices"),
+    "fractional devices": (PAPER + b"[cell]\nnum_devices = 2.5\n", "cell.num_devices"),
+    "devices as text": (PAPER + b'[cell]\nnum_devices = "ten"\n', "cell.num_devices"),
+    "unknown choice": (PAPER + b'[utility]\neffort_fit = "best"\n', "utility.effort_fit: 'best' is not a choice"),
+    "deadline too short": (PAPER + b'[cell]\ndeadline_s = "50 ms"\n', "is over before device 0 has done its compute.min_iterations"),
+    "cap below minimum": (PAPER + b"[compute]\nmax_iterations = 3\n", "below min_iterations"),
+    "near beyond far": (PAPER + b'[cell]\nplacement = { law = "linspace", near_m = 9, far_m = 3 }\n', "swap them"),
+    "ring inside out": (PAPER + b'[cell]\nplacement = { law = "disc", radius_m = 3, min_distance_m = 5 }\n', "lower it"),
+    "negative distance": (PAPER + b'[cell]\nnum_devices = 1\nplacement = { law = "list", distance_m = [-5] }\n', "device 0: -5 is out of range"),
+    "wrong length": (PAPER + b"[compute]\ncompute_power_w = [0.1, 0.2]\n", "2 values for 10 devices"),
+    "empty list": (PAPER + b"[compute]\ncompute_power_w = []\n", "the list is empty"),
+    "bad list member": (PAPER + b'[compute]\ncompute_power_w = [0.1, "1 s"]\n', "device 1: \"1 s\" is a time"),
+    "column without file": (PAPER + b'[compute]\ncompute_power_w = { column = "p" }\n', "compute.compute_power_w"),
+    "missing column file": (PAPER + b'[compute]\ncompute_power_w = { file = "gone.csv", column = "p" }\n', "cannot be read"),
+    "estimate drowned": (PAPER + b"[radio]\nchannel_error_std = 1\n", "drowns the channel"),
+    "constants apart": (PAPER + b"[learning]\nsmoothness = 1\n", "go together"),
+    "mu above L": (PAPER + b"[learning]\nsmoothness = 1\nstrong_convexity = 2\n", "exceeds smoothness"),
+    "layer of nothing": (PAPER + b"[learning]\nlayer_sizes = [784, 0, 10]\n", "learning.layer_sizes"),
+    "negative seed": (PAPER + b"[run]\nseed = -1\n", "run.seed"),
+}  # fmt: skip
+
+DEVICE_FILES = {
+    "empty file": ("fleet.csv", b"", "the file is empty"),
+    "header only": ("fleet.csv", b"distance_m\n", "no rows"),
+    "missing column": ("fleet.csv", b"compute_power_w\n0.1\n", "no column 'distance_m'"),
+    "unknown column": ("fleet.csv", b"distance_m,bandwith_hz\n10,1e6\n", "did you mean 'bandwidth_hz'?"),
+    "duplicate column": ("fleet.csv", b"distance_m,distance_m\n10,20\n", "stands twice"),
+    "negative distance": ("fleet.csv", b"distance_m\n10\n-3\n", "column 'distance_m', row 2: -3 is out of range"),
+    "zero distance": ("fleet.csv", b"distance_m\n0\n", "out of range"),
+    "nan": ("fleet.csv", b"distance_m\n10\nnan\n", "row 2: nan is no number"),
+    "blank cell": ("fleet.csv", b"distance_m,compute_power_w\n10,0.1\n20,\n", "row 2: nan is no number"),
+    "text": ("fleet.csv", b"distance_m\n10 m\n", "not numeric"),
+    "huge value": ("fleet.csv", b"distance_m\n1e300\n", "out of range"),
+    "ragged rows": ("fleet.csv", b"distance_m,compute_power_w\n10,0.1\n20\n", "not a valid csv file"),
+    "not utf-8": ("fleet.csv", b"distance_m,\xff\xfe\n10,1\n", "fleet.csv"),
+    "not a csv": ("fleet.csv", b"\x00\x01\x02", "fleet.csv"),
+    "not parquet": ("fleet.parquet", b"PAR1 but no", "not a valid parquet file"),
+    "unknown kind": ("fleet.xlsx", b"distance_m\n10\n", "give .csv or .parquet"),
+    "fractional count": ("fleet.csv", b"distance_m,min_iterations\n10,2.5\n", "a whole number"),
+    "deadline too short": ("fleet.csv", b"distance_m,min_iterations\n10,10\n20,500\n", "device 1 has done its"),
+}  # fmt: skip
+
+OVERRIDES = {
+    "no value": ("radio.bandwidth_hz", "not of the form group.key=value"),
+    "no group": ("bandwidth_hz=1e6", "not of the form group.key=value"),
+    "unknown key": ("radio.bandwith_hz=1e6", "did you mean 'bandwidth_hz'?"),
+    "through a value": ("radio.carrier_hz.x=1", "is a value, not a table"),
+    "wrong unit": ("radio.bandwidth_hz=1 s", "is a time; expected a frequency"),
+    "required unset": ("radio.bandwidth_hz=unset", "radio.bandwidth_hz: missing"),
+}
+
+
+def one_line(outcome, said: str) -> None:
+    assert outcome.code == 2, outcome
+    assert outcome.out == ""
+    assert outcome.err.startswith("fairwave: ")
+    assert outcome.err.count("\n") == 1 and outcome.err.endswith("\n")
+    assert said in outcome.err
+
+
+@pytest.mark.parametrize(("content", "said"), SCENARIOS.values(), ids=SCENARIOS)
+def test_scenario(content, said, tmp_path: Path, capsys, monkeypatch):
+    (tmp_path / "mine.toml").write_bytes(content)
+    one_line(fairwave(capsys, monkeypatch, "plan", str(tmp_path / "mine.toml"), "--no-fading"), said)
+
+
+@pytest.mark.parametrize(("name", "content", "said"), DEVICE_FILES.values(), ids=DEVICE_FILES)
+def test_device_file(name, content, said, tmp_path: Path, capsys, monkeypatch):
+    (tmp_path / name).write_bytes(content)
+    one_line(fairwave(capsys, monkeypatch, "plan", "--devices", str(tmp_path / name), "--no-fading"), said)
+
+
+@pytest.mark.parametrize(("override", "said"), OVERRIDES.values(), ids=OVERRIDES)
+def test_override(override, said, capsys, monkeypatch):
+    one_line(fairwave(capsys, monkeypatch, "plan", "paper", "--set", override), said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plan", "papre"), "did you mean 'paper'?"),
+        (("plan", "gone.toml"), "no such file"),
+        (("plan", "--devices", "gone.csv"), "cannot be read"),
+        (("plan", "--policies", "proposd"), "did you mean 'proposed'?"),
+        (("plan", "--policies", ","), "none given"),
+        (("plan", "--battery", "2 W"), "is a power; expected an energy"),
+        (("scenario", "show", "."), "cannot be read"),
+    ],
+)
+def test_arguments(arguments, said, capsys, monkeypatch):
+    one_line(fairwave(capsys, monkeypatch, *arguments), said)
+
+
+def test_there_are_enough_cases():
+    assert len(SCENARIOS) + len(DEVICE_FILES) >= 40
+
+
+def test_a_shell_sees_the_same(tmp_path: Path):
+    (tmp_path / "mine.toml").write_bytes(SCENARIOS["wrong unit"][0])
+    done = subprocess.run(
+        [sys.executable, "-m", "fairwave", "plan", str(tmp_path / "mine.toml")],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr

@@ -1,0 +1,173 @@
+"""`fairwave plan` and `fairwave scenario` as a user meets them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+import xarray as xr
+
+import fairwave as package
+from fairwave.policy import rules
+from tests.end_to_end.command_line import fairwave
+
+COLUMNS = {
+    "device", "distance_m", "path_loss_db", "optimal_iterations", "local_iterations", "transmit_power_w",
+    "uplink_rate_bps", "compute_time_s", "upload_time_s", "compute_energy_j", "transmit_energy_j", "energy_j",
+    "optimal_energy_j", "utility", "optimal_utility", "case", "outage_fraction", "failed_upload_fraction",
+}  # fmt: skip
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    return lambda *arguments: fairwave(capsys, monkeypatch, *arguments)
+
+
+def test_json_has_every_column_and_the_regression_values(run):
+    outcome = run("plan", "paper", "--no-fading", "--format", "json")
+    assert outcome.code == 0 and outcome.err == ""
+    plan = json.loads(outcome.out)["policies"]
+    far = plan["proposed"]["devices"][-1]
+    assert set(far) == COLUMNS
+    assert (round(far["optimal_iterations"], 1), round(far["optimal_energy_j"] * 1e3, 1)) == (81.5, 250.8)
+    assert far["local_iterations"] == 81 and far["case"] == "interior"
+    assert set(plan["proposed"]["fairness"]) == {"mean", "std", "cv", "max_min", "jain", "gini"}
+    assert plan["proposed"]["fairness"]["std"] < 0.02 * plan["max_power"]["fairness"]["std"]
+
+
+def test_table_names_policies_and_fairness(run):
+    outcome = run("plan", "small", "--no-fading", "--policies", "all")
+    assert outcome.code == 0
+    assert all(name in outcome.out for name in rules.ALL)
+    assert "Jain" in outcome.out and "interior" in outcome.out
+
+
+def test_csv_and_files_agree(run, tmp_path: Path):
+    outcome = run("plan", "small", "--draws", "20", "--format", "csv", "--out", str(tmp_path / "plan.parquet"))
+    rows = list(csv.DictReader(io.StringIO(outcome.out)))
+    table = pyarrow.parquet.read_table(tmp_path / "plan.parquet").to_pylist()
+    assert len(rows) == len(table) == 2 * 4
+    for ours, theirs in zip(rows, table, strict=True):
+        assert ours["case"] == theirs["case"]
+        assert float(ours["energy_j"]) == pytest.approx(theirs["energy_j"], rel=1e-12)
+    for ending in ("csv", "json", "nc"):
+        assert run("plan", "small", "--draws", "20", "--out", str(tmp_path / f"plan.{ending}")).code == 0
+    with xr.open_dataset(tmp_path / "plan.nc") as stored:
+        energy = stored["energy_j"].sel(policy="max_power").values
+    assert energy.tolist() == pytest.approx([row["energy_j"] for row in table if row["policy"] == "max_power"])
+
+
+def test_plot_is_a_figure_with_labels(run, tmp_path: Path):
+    figure = tmp_path / "plan.svg"
+    outcome = run("plan", "paper", "--no-fading", "--plot", str(figure))
+    assert outcome.code == 0 and str(figure) in outcome.err
+    text = "".join(ElementTree.parse(figure).getroot().itertext())
+    for label in ("path loss (dB)", "energy per round (mJ)", "local iterations", "uplink rate (Mbit/s)", "proposed"):
+        assert label in text
+    again = tmp_path / "again.svg"
+    run("plan", "paper", "--no-fading", "--plot", str(again))
+    assert again.read_bytes() == figure.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "said"),
+    [("--out", "plan.xlsx", "cannot write '.xlsx'"), ("--plot", "plan.gif", "cannot draw '.gif'"),
+     ("--out", "no/such/plan.csv", "cannot be written"), ("--plot", "no/such/plan.svg", "cannot be written")],
+)  # fmt: skip
+def test_a_result_that_cannot_be_written_says_so(run, tmp_path: Path, option, name, said):
+    outcome = run("plan", "small", "--no-fading", option, str(tmp_path / name))
+    assert outcome.code == 4
+    assert said in outcome.err and "Traceback" not in outcome.err
+
+
+def test_battery_life_is_capacity_over_energy(run):
+    plan = json.loads(run("plan", "paper", "--no-fading", "--battery", "2 Wh", "--format", "json").out)
+    for device in plan["policies"]["proposed"]["devices"]:
+        assert device["battery_life_rounds"] == pytest.approx(7200 / device["energy_j"])
+
+
+def test_a_fleet_from_a_file_with_its_own_names(run, tmp_path: Path):
+    fleet = tmp_path / "fleet.csv"
+    fleet.write_text(
+        "device,distance_m,max_transmit_power_w,max_iterations\nroof,50,1,40\ncellar,200,0.001,60\n", "utf-8"
+    )
+    plan = json.loads(run("plan", "--devices", str(fleet), "--no-fading", "--format", "json").out)["policies"][
+        "proposed"
+    ]
+    roof, cellar = plan["devices"]
+    assert (roof["device"], roof["case"], roof["local_iterations"]) == ("roof", "max_iterations", 40)
+    assert (cellar["device"], cellar["outage_fraction"]) == ("cellar", 0.0)
+    assert cellar["case"] == "max_power"
+
+
+def test_a_device_that_never_reaches_the_cell_is_null(run, tmp_path: Path):
+    fleet = tmp_path / "fleet.csv"
+    fleet.write_text("distance_m\n50\n9000\n", "utf-8")
+    plan = json.loads(run("plan", "--devices", str(fleet), "--no-fading", "--format", "json").out)["policies"][
+        "proposed"
+    ]
+    assert plan["devices"][1]["case"] == "outage"
+    assert plan["devices"][1]["energy_j"] is None
+    assert plan["fairness"]["max_min"] == 1.0
+
+
+def test_scenario_commands(run):
+    listed = run("scenario", "list").out
+    assert all(name in listed for name in ("paper", "paper-clean", "fair", "small"))
+    shown = run("scenario", "show", "paper", "--set", "radio.bandwidth_hz=1 MHz").out
+    assert "bandwidth_hz = 1000000.0" in shown
+    assert "radio" in json.loads(run("scenario", "schema").out)["properties"]
+
+
+def test_help_teaches(run):
+    assert "fairwave plan paper --no-fading" in run("plan", "--help").out
+    assert run("--version").out.startswith("fairwave ")
+
+
+def test_python_call_returns_labelled_results():
+    plan = package.plan("small", ["proposed", "priced"], draws=30)
+    assert dict(plan.sizes) == {"policy": 2, "device": 4, "case_name": 6}
+    assert plan["energy_j"].sel(policy="priced", device=0) > 0
+    np.testing.assert_allclose(plan["case_fraction"].sum("case_name"), 1.0, rtol=1e-6)
+
+
+def test_draws_are_paired_and_reproducible():
+    alone = package.plan("small", ["priced"], draws=30)
+    together = package.plan("small", ["proposed", "priced"], draws=30)
+    xr.testing.assert_equal(alone.sel(policy="priced"), together.sel(policy="priced"))
+
+
+def test_tiling_changes_nothing(monkeypatch):
+    """Few lanes force many tiles over devices and draws; the averages are the same."""
+    from fairwave.planner import batch
+
+    scenario = package.load_scenario("paper", ["cell.num_devices=37"])
+    whole = package.plan(scenario, ["proposed"], draws=23)
+    monkeypatch.setattr(batch, "CPU_LANES", 8)
+    tiled = package.plan(scenario, ["proposed"], draws=23)
+    xr.testing.assert_allclose(whole, tiled, rtol=1e-12)
+
+
+def test_imperfect_knowledge_costs_energy_and_keeps_the_target():
+    """With a wrong estimate at most the wanted share of uploads fails; without the back-off about half would."""
+    sure = package.plan("paper", ["max_power"], draws=2_000)
+    careful = package.load_scenario("paper", ["radio.channel_error_std=0.2", "radio.outage_probability=0.1"])
+    plan = package.plan(careful, ["max_power"], draws=2_000)
+    failed = float(plan["failed_upload_fraction"].mean())
+    assert 0.0 < failed <= 0.1 + 5 * np.sqrt(0.1 * 0.9 / 20_000)
+    assert float(plan["uplink_rate_bps"].mean()) < float(sure["uplink_rate_bps"].mean())
+    assert float(sure["failed_upload_fraction"].max()) == 0.0
+
+
+def test_local_accuracy_appears_when_the_loss_is_known_to_be_convex():
+    convex = package.load_scenario("small", ["learning.smoothness=4", "learning.strong_convexity=0.5"])
+    plan = package.plan(convex, ["proposed"], fading=False)
+    factor = 1 - 2 * 0.5 * 0.01 + 0.5 * 4 * 0.01**2
+    np.testing.assert_allclose(plan["local_accuracy"], factor ** plan["local_iterations"], rtol=1e-9)
+    assert "local_accuracy" not in package.plan("small", ["proposed"], fading=False)

@@ -1,0 +1,129 @@
+"""Fading, placement and channel knowledge. Statistical tests have fixed keys and must reject a mutant.
+
+The Kolmogorov-Smirnov tests use 20,000 samples and p > 1e-6: a right sampler fails one key in a million.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from fairwave.keys import Stream, device_key, run_key
+from fairwave.scenario.fading import Fading, Nakagami, NoFading, Rayleigh, Rician
+from fairwave.scenario.loading import load_scenario
+from fairwave.scenario.per_device import DeviceValues
+from fairwave.wireless.channel_knowledge import safe_gain
+from fairwave.wireless.fading import LAWS, draw_channel
+from fairwave.wireless.fleet import devices, distances_m
+
+SAMPLES = 20_000
+ALARM = 1e-6
+
+pytestmark = pytest.mark.statistical
+
+
+def draw(law: Fading, error_std: float = 0.0, seed: int = 3):
+    one = lambda round_index: draw_channel(law, error_std, run_key(seed), round_index, jnp.asarray(7))  # noqa: E731
+    return jax.tree.map(np.asarray, jax.vmap(one)(jnp.arange(SAMPLES)))
+
+
+CASES = [
+    # The mutants: power of mean 1 per unit of scale, a wrong shape, a wrong line of sight.
+    (Rayleigh(law="rayleigh", scale=1.5), stats.expon(scale=4.5), stats.expon(scale=2.25)),
+    (Nakagami(law="nakagami", scale=1.0, shape=3.0), stats.gamma(3, scale=2 / 3), stats.gamma(2.5, scale=2 / 2.5)),
+    (Rician(law="rician", scale=1.0, k_factor=4.0), stats.ncx2(2, 8.0, scale=0.2), stats.ncx2(2, 6.0, scale=0.25)),
+]
+
+
+@pytest.mark.parametrize(("law", "truth", "mutant"), CASES, ids=["rayleigh", "nakagami", "rician"])
+def test_power_gain_follows_its_law(law, truth, mutant):
+    gain = draw(law).fading_gain
+    assert truth.mean() == pytest.approx(law.mean_power)
+    assert stats.kstest(gain, truth.cdf).pvalue > ALARM
+    assert stats.kstest(gain, mutant.cdf).pvalue < ALARM
+
+
+def test_no_fading_is_one():
+    assert (draw(NoFading(law="none")).fading_gain == 1.0).all()
+
+
+def test_every_law_has_a_sampler():
+    assert set(LAWS) == {NoFading, Rayleigh, Rician, Nakagami}
+
+
+def test_draws_are_addressed_not_consumed():
+    law, root = Rayleigh(law="rayleigh", scale=1.0), run_key(0)
+    again = [float(draw_channel(law, 0.0, root, jnp.asarray(37), jnp.asarray(2)).fading_gain) for _ in range(2)]
+    assert again[0] == again[1]
+    gains = {
+        float(draw_channel(law, 0.0, run_key(seed), jnp.asarray(m), jnp.asarray(k)).fading_gain)
+        for seed in (0, 1) for m in range(4) for k in range(4)
+    }  # fmt: skip
+    assert len(gains) == 32
+
+
+def test_streams_do_not_share_keys():
+    keys = {tuple(jax.random.key_data(device_key(run_key(0), 1, stream, 2)).tolist()) for stream in Stream}
+    assert len(keys) == len(Stream)
+
+
+def test_an_estimate_with_error_leaves_the_rayleigh_law_unchanged():
+    channel = draw(Rayleigh(law="rayleigh", scale=1.0), error_std=0.6)
+    assert stats.kstest(channel.fading_gain, stats.expon(scale=2.0).cdf).pvalue > ALARM
+    assert stats.kstest(channel.estimated_gain, stats.expon(scale=2.0 - 2 * 0.36).cdf).pvalue > ALARM
+    assert stats.kstest(channel.estimated_gain, stats.expon(scale=2.0).cdf).pvalue < ALARM
+
+
+@pytest.mark.parametrize("error_std", [0.01, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("probability", [1e-3, 0.05, 0.4])
+def test_backed_off_gain_keeps_the_outage_target(error_std, probability):
+    """By scipy, the true amplitude is Rice distributed around the estimate; the planned one must be a low quantile."""
+    amplitude = np.geomspace(1e-3, 5.0, 60)
+    planned = np.sqrt(np.asarray(safe_gain(jnp.asarray(amplitude**2), error_std, probability)))
+    chance = stats.rice.cdf(planned / error_std, amplitude / error_std)
+    assert (chance <= probability * (1 + 1e-9)).all()
+    strong = amplitude > 20 * error_std
+    if strong.any():
+        assert (chance[strong] >= 0.7 * probability).all()
+
+
+def test_without_a_back_off_the_target_is_missed():
+    """The mutant: planning with the estimate itself fails about half of the time."""
+    assert stats.rice.cdf(1.0 / 0.1, 1.0 / 0.1) > 0.4
+
+
+def test_perfect_knowledge_needs_no_back_off():
+    assert float(safe_gain(jnp.asarray(0.3), 0.0, 0.01)) == 0.3
+
+
+def distances(*overrides: str) -> np.ndarray:
+    scenario = load_scenario("paper", overrides)
+    return distances_m(scenario, DeviceValues(scenario))
+
+
+def test_linspace_and_list():
+    np.testing.assert_allclose(distances(), np.linspace(50, 200, 10))
+    listed = distances("cell.num_devices=2", "cell.placement={law='list', distance_m=[10, '0.5 km']}")
+    assert listed.tolist() == [10.0, 500.0]
+
+
+def test_disc_is_uniform_in_area():
+    ring = distances(f"cell.num_devices={SAMPLES}", "cell.placement={law='disc', radius_m=300, min_distance_m=30}")
+    share = (ring**2 - 30**2) / (300**2 - 30**2)
+    assert stats.kstest(share, "uniform").pvalue > ALARM
+    assert stats.kstest((ring - 30) / 270, "uniform").pvalue < ALARM
+    again = distances(f"cell.num_devices={SAMPLES}", "cell.placement={law='disc', radius_m=300, min_distance_m=30}")
+    assert (ring == again).all()
+
+
+def test_path_gain_falls_with_the_fourth_power_and_with_walls():
+    scenario = load_scenario("paper", ["cell.excess_loss='10 dB'"])
+    plain = load_scenario("paper")
+    built = [
+        np.asarray(devices(s, DeviceValues(s), distances_m(s, DeviceValues(s))).path_gain) for s in (plain, scenario)
+    ]
+    assert built[0][0] / built[0][-1] == pytest.approx(4**4)
+    np.testing.assert_allclose(built[0] / built[1], 10.0)
