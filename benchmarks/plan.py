@@ -97,7 +97,7 @@ def main() -> None:
     """Print medians, spreads, the ratio, memory, and the cost from 10^3 devices up."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--devices", type=int, default=1_000_000)
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--sample", type=int, default=5_000)
     options = parser.parse_args()
 

@@ -2,6 +2,7 @@
 
 FairwaveError
 ├── ScenarioError   a scenario, an override or a device file is wrong
+├── ArgumentError   an option of a command or an argument of a call is wrong
 ├── SolveError      a device's optimum could not be certified
 └── OutputError     a result could not be written
 
@@ -23,6 +24,12 @@ class FairwaveError(Exception):
 
 class ScenarioError(FairwaveError):
     """A scenario, an override or a device file is wrong."""
+
+    exit_code = 2
+
+
+class ArgumentError(FairwaveError):
+    """An option of a command or an argument of a call is wrong."""
 
     exit_code = 2
 

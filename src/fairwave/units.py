@@ -44,6 +44,7 @@ ENERGY = Dimension("energy", "J", '"65 mJ" or "2 Wh"', 1e9)
 INFORMATION = Dimension("amount of data", "bit", '"875 kbit"', 1e15)
 RATIO = Dimension("ratio", "", '"9.8 dB" or 9.55', 1e12)
 NUMBER = Dimension("plain number", "", "0.45", 1e12)
+COUNT = Dimension("whole number", "", "10", 1e12)
 
 _LINEAR = {
     POWER: {"W": 1.0, "mW": 1e-3, "uW": 1e-6, "kW": 1e3},

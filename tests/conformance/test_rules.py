@@ -54,6 +54,13 @@ def test_parts_add_up(planned, devices):
     assert (np.asarray(plan.energy_j) <= np.asarray(plan.optimal_energy_j) * (1 + 1e-12)).all()
 
 
+def test_a_cap_on_iterations_is_reached_exactly(planned, devices):
+    """A rounding error below the cap would cost a whole iteration."""
+    plan = planned[1]
+    near = np.abs(np.asarray(plan.optimal_iterations) / devices["max_iterations"] - 1.0) < 1e-9
+    assert (np.asarray(plan.local_iterations)[near] == devices["max_iterations"][near]).all()
+
+
 def test_outage_spends_nothing(planned):
     plan = planned[1]
     out = np.asarray(plan.case) == Case.OUTAGE

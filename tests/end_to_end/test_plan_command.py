@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -26,6 +29,7 @@ COLUMNS = {
 
 @pytest.fixture
 def run(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
     return lambda *arguments: fairwave(capsys, monkeypatch, *arguments)
 
 
@@ -77,9 +81,8 @@ def test_plot_is_a_figure_with_labels(run, tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("option", "name", "said"),
-    [("--out", "plan.xlsx", "cannot write '.xlsx'"), ("--plot", "plan.gif", "cannot draw '.gif'"),
-     ("--out", "no/such/plan.csv", "cannot be written"), ("--plot", "no/such/plan.svg", "cannot be written")],
-)  # fmt: skip
+    [("--out", "no/such/plan.csv", "cannot be written"), ("--plot", "no/such/plan.svg", "cannot be written")],
+)
 def test_a_result_that_cannot_be_written_says_so(run, tmp_path: Path, option, name, said):
     outcome = run("plan", "small", "--no-fading", option, str(tmp_path / name))
     assert outcome.code == 4
@@ -115,6 +118,55 @@ def test_a_device_that_never_reaches_the_cell_is_null(run, tmp_path: Path):
     assert plan["devices"][1]["case"] == "outage"
     assert plan["devices"][1]["energy_j"] is None
     assert plan["fairness"]["max_min"] == 1.0
+
+
+def test_distance_and_loss_belong_together(run, tmp_path: Path):
+    """Devices drawn in a disc are planned where they are said to stand: loss grows as 40 dB per decade."""
+    arguments = ("--set", "cell.placement={law='disc', radius_m=300}", "--no-fading", "--format", "json")
+    devices = json.loads(run("plan", "paper", *arguments).out)["policies"]["proposed"]["devices"]
+    offset = [device["path_loss_db"] - 40 * np.log10(device["distance_m"]) for device in devices]
+    np.testing.assert_allclose(offset, offset[0], atol=1e-9)
+
+
+def test_names_are_text_not_markup(run, tmp_path: Path):
+    fleet = tmp_path / "fleet.csv"
+    fleet.write_text("device, distance_m\n[red]x[/red],50\n[/bad],60\n", "utf-8")
+    outcome = run("plan", "--devices", str(fleet), "--no-fading")
+    assert outcome.code == 0
+    assert "[red]x[/red]" in outcome.out and "[/bad]" in outcome.out
+
+
+def test_a_full_disk_is_one_line():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "fairwave", "scenario", "list"],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stderr.count("\n") == 1 and "No space left" in done.stderr
+
+
+def test_ctrl_c_ends_a_long_plan_with_one_line():
+    """The signal is sent while tiles run on worker threads: progress shows that they do."""
+    program = (
+        "import sys, fairwave.planner.plan as p, fairwave.planner.batch as b\n"
+        "tell = b._tell\n"
+        "b._tell = lambda *a: (print('working', flush=True), tell(*a))\n"
+        "sys.argv = ['fairwave', 'plan', 'paper', '--set', 'cell.num_devices=200000', '--draws', '5000']\n"
+        "from fairwave.cli.main import main\nmain()\n"
+    )
+    running = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        for _ in range(3):
+            assert running.stdout is not None and running.stdout.readline() == "working\n"
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 130
+    assert said == "fairwave: interrupted\n"
 
 
 def test_scenario_commands(run):

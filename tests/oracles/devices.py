@@ -21,13 +21,15 @@ def random_devices(count: int, seed: int) -> dict[str, np.ndarray]:
     deadline_s = log_uniform(0.05, 20.0)
     min_iterations = np.floor(log_uniform(1.0, 50.0))
     bits_per_iteration = log_uniform(1e4, 1e7)
-    least_share = draw.uniform(0.001, 0.95, count)
+    # Share of the deadline that the fewest iterations take: from most of it to a billionth.
+    least_share = np.where(draw.uniform(size=count) < 0.7, draw.uniform(0.001, 0.95, count), log_uniform(1e-9, 1e-3))
     seconds_per_bit = least_share * deadline_s / (min_iterations * bits_per_iteration)
     bandwidth_hz = log_uniform(1e4, 1e7)
     # From a trickle to a payload that needs log-SNR 30, so that outage and both power bounds occur.
     payload_bits = log_uniform(1e-2, 30.0) * (1.0 - least_share) * deadline_s * bandwidth_hz / np.log(2.0)
     compute_power_w = log_uniform(1e-3, 10.0)
     capped = draw.uniform(size=count) < 1 / 3
+    uncapped = np.where(min_iterations / least_share > 1e9, 1e9, np.inf)  # what a scenario can count
     scale = log_uniform(1e-3, 30.0)
     return {
         "gain": log_uniform(1e-1, 1e9),
@@ -37,7 +39,7 @@ def random_devices(count: int, seed: int) -> dict[str, np.ndarray]:
         "bits_per_iteration": bits_per_iteration,
         "seconds_per_bit": seconds_per_bit,
         "min_iterations": min_iterations,
-        "max_iterations": np.where(capped, np.floor(min_iterations * log_uniform(1.0, 30.0)), np.inf),
+        "max_iterations": np.where(capped, np.floor(min_iterations * log_uniform(1.0, 30.0)), uncapped),
         "max_transmit_power_w": log_uniform(1e-3, 30.0),
         "amplifier_efficiency": draw.uniform(0.02, 1.0, count),
         "circuit_power_w": log_uniform(1e-4, 30.0),

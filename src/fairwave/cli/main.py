@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
+import click
 import typer
 
 from fairwave.cli import plan, scenario
-from fairwave.errors import FairwaveError
+from fairwave.errors import FairwaveError, OutputError
+
+INTERRUPTED = 130
+"""What a shell expects after Ctrl-C, and what typer returns for it."""
 
 app = typer.Typer(
     name="fairwave",
@@ -42,10 +47,26 @@ def _options(
 def main() -> None:
     """Run the command line: one line and a telling exit code for what a user can mend, a traceback for a bug."""
     try:
-        app()
-    except FairwaveError as error:
-        typer.echo(f"fairwave: {error}", err=True)
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+        if code == INTERRUPTED:
+            _end("interrupted", INTERRUPTED)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _end("interrupted", INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("fairwave: interrupted", err=True)
-        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing more can be said there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:
+        _end(f"standard output cannot be written ({error.strerror}); send it elsewhere", OutputError.exit_code)
+    except FairwaveError as error:
+        _end(str(error), error.exit_code)
+    sys.exit(code)
+
+
+def _end(message: str, code: int) -> None:
+    typer.echo(f"fairwave: {message}", err=True)
+    sys.exit(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairwave.cli.scenario import Overrides
+from fairwave.cli.scenario import Overrides, Source
+from fairwave.errors import ArgumentError, ScenarioError
 
 if TYPE_CHECKING:
     import xarray as xr
 
 _SLOW = 200_000
-"""Device-draws per policy from which a progress bar is worth its lines."""
+"""Plans per policy from which a progress bar is worth its lines."""
+_PIPE_WIDTH = 150
 
 
 class Format(enum.StrEnum):
@@ -28,7 +31,7 @@ class Format(enum.StrEnum):
 
 
 def plan(
-    source: Annotated[str, typer.Argument(help="A preset (see 'fairwave scenario list') or a TOML file.")] = "paper",
+    source: Source = "paper",
     devices: Annotated[
         Path | None,
         typer.Option(help="CSV or Parquet file with a row per device: distance_m, and any parameter that differs."),
@@ -36,27 +39,35 @@ def plan(
     policies: Annotated[
         str,
         typer.Option(
-            help="Comma-separated: proposed, max_power, amplifier_cap, priced, equal_energy, least_energy; or 'all'."
+            show_default=False,
+            help="Comma-separated, or 'all': proposed, max_power, amplifier_cap, priced, equal_energy, least_energy; "
+            "left out, the first two.",
         ),
     ] = "proposed,max_power",
     overrides: Overrides = None,
     draws: Annotated[
-        int | None, typer.Option(min=1, help="Channel draws to average over; left out, the scenario's rounds.")
+        int | None, typer.Option(help="Channel draws to average over; left out, the scenario's rounds.")
     ] = None,
     fading: Annotated[
-        bool, typer.Option("--fading/--no-fading", help="Draw fading, or plan for the path loss.")
+        bool,
+        typer.Option(
+            "--fading/--no-fading", show_default=False, help="Draw fading (default), or plan for the path loss."
+        ),
     ] = True,
     battery: Annotated[
         str | None, typer.Option(help="Battery capacity, e.g. '2 Wh': adds the rounds that it lasts.")
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="How to print the plan.")] = Format.TABLE,
-    rows: Annotated[int, typer.Option(min=1, help="Devices shown per table.")] = 20,
+    form: Annotated[
+        Format, typer.Option("--format", show_default=False, help="How to print the plan; left out, as tables.")
+    ] = Format.TABLE,
+    rows: Annotated[int, typer.Option(show_default=False, help="Most devices shown per table; left out, 20.")] = 20,
     out: Annotated[Path | None, typer.Option(help="Also write all devices to .parquet, .csv, .json or .nc.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Also draw the plan as .svg, .pdf or .png.")] = None,
 ) -> None:
     """Plan a round: for each device its best iterations, power, rate, times, energies and utility.
 
-    Policies are compared over the same channels. No training is run.
+    SOURCE is a preset (see 'fairwave scenario list') or a TOML file; left out, the preset paper. Policies are compared
+    over the same channels. No training is run.
 
     Examples:
 
@@ -74,7 +85,10 @@ def plan(
     from fairwave.scenario.loading import load_scenario
     from fairwave.scenario.per_device import with_device_file
 
-    settings = [*(overrides or ()), *([f"compute.battery_capacity_j={battery}"] if battery else ())]
+    _check_endings(out, plot)
+    if rows < 1:
+        raise ArgumentError(f"--rows {rows}: too few; show at least one device")
+    settings = [*(overrides or ()), *([f"compute.battery_capacity_j='{battery}'"] if battery else ())]
     scenario, labels = load_scenario(source, settings), None
     if devices is not None:
         scenario, labels = with_device_file(scenario, devices)
@@ -82,10 +96,13 @@ def plan(
     work = scenario.cell.num_devices * (1 if not fading else draws or scenario.run.num_rounds)
 
     def compute(progress: Callable[[int], None]) -> xr.Dataset:
-        return make_plan(scenario, names, draws=draws, fading=fading, labels=labels, progress=progress)
+        try:
+            return make_plan(scenario, names, draws=draws, fading=fading, labels=labels, progress=progress)
+        except ScenarioError as error:  # found only when the devices were laid out: say in which file
+            raise ScenarioError(f"{devices or source}: {error}") from None
 
     if work >= _SLOW and sys.stderr.isatty():
-        result = _with_progress(compute, scenario.cell.num_devices * len(names))
+        result = _with_progress(compute, work * len(names))
     else:
         result = compute(lambda count: None)
     fairness = energy_fairness(result)
@@ -102,11 +119,21 @@ def plan(
         typer.echo(f"wrote {plot}", err=True)
 
 
+def _check_endings(out: Path | None, plot: Path | None) -> None:
+    """Refuse a file that could not be written before any work is done for it."""
+    from fairwave.report.plan_export import ENDINGS
+    from fairwave.report.plan_figure import FORMATS
+
+    for option, path, allowed in (("--out", out, ENDINGS), ("--plot", plot, FORMATS)):
+        if path is not None and path.suffix.lower() not in allowed:
+            raise ArgumentError(f"{option} {path}: unknown ending '{path.suffix}'; choose from {', '.join(allowed)}")
+
+
 def _with_progress(compute: Callable[[Callable[[int], None]], xr.Dataset], total: int) -> xr.Dataset:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("planning devices"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("planning"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("plan", total=total)
         return compute(lambda count: bar.advance(task, count))
@@ -125,6 +152,5 @@ def _print(plan: xr.Dataset, fairness: dict[str, dict[str, float]], form: Format
 
             from fairwave.report.plan_table import plan_tables
 
-            console = Console()
-            wide = console.width if console.is_terminal else max(console.width, 150)
-            Console(width=wide).print(plan_tables(plan, fairness, rows))
+            narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
+            Console(width=None if narrow else _PIPE_WIDTH).print(plan_tables(plan, fairness, rows))

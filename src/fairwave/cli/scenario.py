@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
+import textwrap
 from typing import Annotated
 
 import typer
 
 app = typer.Typer(help="Look at presets and scenario files.", no_args_is_help=True, rich_markup_mode=None)
 
-Source = Annotated[str, typer.Argument(help="A preset (see 'fairwave scenario list') or a TOML file.")]
+Source = Annotated[
+    str,
+    typer.Argument(
+        show_default=False, help="A preset (see 'fairwave scenario list') or a TOML file; left out, the preset paper."
+    ),
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="GROUP.KEY=VALUE", help="Override a value, e.g. --set radio.bandwidth_hz=500kHz."),
@@ -21,8 +28,10 @@ def list_presets() -> None:
     """Name the presets, a line each."""
     from fairwave.scenario.loading import preset_names, preset_summary
 
+    width = min(shutil.get_terminal_size().columns, 100)
     for name in preset_names():
-        typer.echo(f"{name:12} {preset_summary(name)}")
+        lines = textwrap.wrap(preset_summary(name), width - 13)
+        typer.echo(f"{name:12} " + f"\n{'':13}".join(lines))
 
 
 @app.command()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -77,7 +78,8 @@ def average_plans(
 ) -> dict[str, np.ndarray]:
     """Every device's plan under a rule, averaged over the draws in which it uploads.
 
-    `progress` is told the number of devices done, from worker threads.
+    `progress` is told the number of plans (devices times draws) done, from worker threads. An interrupt ends the
+    threads after the tile in hand.
     """
     num_devices = scenario.cell.num_devices
     on_cpu = jax.default_backend() == "cpu"
@@ -86,6 +88,7 @@ def average_plans(
     deep = min(_power_of_two(num_draws), lanes // wide)
     setting = Setting(rule, scenario.radio, scenario.learning)
     result: dict[str, np.ndarray] = {}
+    stop = threading.Event()
 
     def work(start: int) -> None:
         count = min(wide, num_devices - start)
@@ -93,19 +96,34 @@ def average_plans(
         members = np.minimum(np.arange(start, start + wide), num_devices - 1)
         with jax.enable_x64(True):
             part = jax.tree.map(lambda leaf: leaf[members] if np.ndim(leaf) else leaf, fleet)
-            averages = _over_draws(setting, part, members, run_key(scenario.run.seed), num_draws, deep)
+            tell = functools.partial(_tell, progress, stop, count)
+            averages = _over_draws(setting, part, members, run_key(scenario.run.seed), num_draws, deep, tell)
         for name, value in averages.items():
             if name not in result:
                 result[name] = np.empty((num_devices, *value.shape[1:]), value.dtype)
             result[name][start : start + count] = np.asarray(value)[:count]
-        progress(count)
 
     work(0)  # compiles once and lays out the result, before the threads start
     with ThreadPoolExecutor(os.cpu_count() if on_cpu else 1) as pool:
-        for _ in pool.map(work, range(wide, num_devices, wide)):
-            pass
+        try:
+            for _ in pool.map(work, range(wide, num_devices, wide)):
+                pass
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
     _certify(result)
     return result
+
+
+class _Stopped(Exception):
+    """Ends a worker thread whose result nobody waits for."""
+
+
+def _tell(progress: Callable[[int], None], stop: threading.Event, count: int, num_draws: int) -> None:
+    if stop.is_set():
+        raise _Stopped
+    progress(count * num_draws)
 
 
 def _power_of_two(count: int) -> int:
@@ -113,10 +131,19 @@ def _power_of_two(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def _over_draws(setting: Setting, fleet: Fleet, members: np.ndarray, root: Key, num_draws: int, deep: int) -> Averages:
-    """Averages of one tile's devices over all draws, `deep` of them at a time."""
+def _over_draws(
+    setting: Setting,
+    fleet: Fleet,
+    members: np.ndarray,
+    root: Key,
+    num_draws: int,
+    deep: int,
+    tell: Callable[[int], None],
+) -> Averages:
+    """Averages of one tile's devices over all draws, `deep` of them at a time; `tell` hears of each such step."""
     if num_draws == 1:
         averages: Averages = _average_tile(setting, fleet, _draw_tile(setting.radio, root, np.arange(1), members))
+        tell(1)
         return {name: value for name, value in averages.items() if name != "case_fraction"}
     totals = None
     for first in range(0, num_draws, deep):
@@ -124,6 +151,8 @@ def _over_draws(setting: Setting, fleet: Fleet, members: np.ndarray, root: Key, 
         channels = _draw_tile(setting.radio, root, rounds, members)
         new = _sum_tile(setting, fleet, channels, rounds < num_draws)
         totals = new if totals is None else _add(totals, new)
+        np.asarray(totals.draws)  # waits, so that an interrupt never finds a queue of tiles
+        tell(min(deep, num_draws - first))
     averages = _averages(totals)
     return averages
 

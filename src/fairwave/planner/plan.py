@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from fairwave.errors import ScenarioError, did_you_mean
+from fairwave.errors import ArgumentError, did_you_mean
 from fairwave.planner.batch import AVERAGED, average_plans
 from fairwave.policy import rules
 from fairwave.policy.fleet import fleet
@@ -24,6 +24,7 @@ from fairwave.wireless.fleet import distances_m
 if TYPE_CHECKING:
     import xarray as xr
 
+MOST_DRAWS = 10_000_000
 DEFAULT_POLICIES = ("proposed", "max_power")
 
 
@@ -40,7 +41,7 @@ def plan(
 
     Values are means over `draws` channel draws (left out: the scenario's number of rounds) in which the device could
     upload; all policies meet the same draws. With `fading=False` the channel is its path loss. `progress` is told
-    the number of devices done since its last call.
+    the number of plans (devices times draws) done since its last call.
     """
     import xarray as xr
 
@@ -50,8 +51,8 @@ def plan(
         scenario = without_fading(scenario)
     num_draws = 1 if isinstance(scenario.radio.fading, NoFading) and scenario.radio.channel_error_std == 0.0 else draws
     num_draws = scenario.run.num_rounds if num_draws is None else num_draws
-    if num_draws < 1:
-        raise ScenarioError(f"draws: {num_draws} is too few; average over at least one channel draw")
+    if not 1 <= num_draws <= MOST_DRAWS:
+        raise ArgumentError(f"draws: {num_draws} is out of range; average over 1 to {MOST_DRAWS:,} channel draws")
     values = DeviceValues(scenario)
     distance_m = distances_m(scenario, values)
     with jax.enable_x64(True):
@@ -105,8 +106,8 @@ def without_fading(scenario: Scenario) -> Scenario:
 def _known(policies: Iterable[str]) -> list[str]:
     names = list(dict.fromkeys(policies))
     if not names:
-        raise ScenarioError(f"policies: none given; choose from {', '.join(rules.ALL)}")
+        raise ArgumentError(f"policies: none given; choose from {', '.join(rules.ALL)}")
     for name in names:
         if name not in rules.ALL:
-            raise ScenarioError(f"policies: unknown policy '{name}'; {did_you_mean(name, rules.ALL)}")
+            raise ArgumentError(f"policies: unknown policy '{name}'; {did_you_mean(name, rules.ALL)}")
     return names

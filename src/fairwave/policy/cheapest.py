@@ -13,10 +13,8 @@ import jax.numpy as jnp
 from fairwave.policy.problem import (
     Choice,
     DeviceProblem,
-    compute_energy_j,
+    filling_iterations,
     slowest_log_snr,
-    time_left_s,
-    transmit_energy_j,
     within_bounds,
 )
 from fairwave.types import Scalar
@@ -38,7 +36,7 @@ def cheapest_path(problem: DeviceProblem) -> CheapestPath:
     """The path of least energy of one device."""
     device = problem.device
     log_snr = within_bounds(problem, balanced_log_snr(problem, device.circuit_power_w))
-    fill = time_left_s(device, log_snr) / (device.bits_per_iteration * device.seconds_per_bit)
+    fill = filling_iterations(device, log_snr)
     return CheapestPath(
         log_snr=log_snr,
         corner_iterations=jnp.clip(fill, device.min_iterations, problem.most_iterations),
@@ -52,17 +50,12 @@ def cheapest_choice(problem: DeviceProblem, iterations: Scalar) -> Choice:
     return Choice(iterations=iterations, log_snr=jnp.minimum(log_snr, problem.max_log_snr))
 
 
-def least_energy_j(problem: DeviceProblem, choice: Choice) -> Scalar:
-    """Energy of a choice, by its two parts."""
-    return compute_energy_j(problem.device, choice.iterations) + transmit_energy_j(problem, choice.log_snr)
-
-
 def balanced_log_snr(problem: DeviceProblem, saved_power_w: Scalar) -> Scalar:
     """Log-SNR at which faster upload costs what `saved_power_w` saves in the time gained; 0 if that is not positive.
 
     Solves (Z - 1) e^Z + 1 = y with y = gain * efficiency * saved power, by Halley's method from a start within 1.1
-    above the root for y up to 1e25; three steps leave a relative error of 1e-11, whose
-    square is what it costs in energy.
+    above the root for y up to 1e25; three steps leave a relative error of 1e-11. Below y = 1e-6 rounding leaves more.
+    Energy is flat there: it feels the square of the error.
     """
     target = jnp.maximum(problem.gain * problem.device.amplifier_efficiency * saved_power_w, 0.0)
     log_target = jnp.log1p(target)

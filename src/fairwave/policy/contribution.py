@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from fairwave.types import FlagPerDevice, Params, PerDevice, UpdatePerDevice
@@ -28,20 +29,19 @@ def similarity(
     """Cosine of each update with a reference; 0 where either has no length or the device took no part.
 
     `literal` compares with the new global *model*, as printed; a device that echoes the model it received then wins.
-    `update` compares with the mean update, which a single large update can dominate. `leave_one_out` compares with
-    the mean of the others, so that no device is part of its own yardstick.
+    `update` compares with the mean update, which a single long update can dominate. `leave_one_out` compares with the
+    mean of the others, so that no device is part of its own yardstick; a long update still sways everybody else's.
     """
     taken = jnp.where(participating[:, None], updates, 0.0)
     squared = jnp.sum(taken**2, axis=1)
     if kind == "literal":
         return _cosine(taken @ new_global, squared, jnp.sum(new_global**2))
     total = jnp.sum(taken, axis=0)
-    along_total = taken @ total
-    total_squared = jnp.sum(total**2)
     if kind == "update":
-        return _cosine(along_total, squared, total_squared)
-    others_squared = jnp.maximum(total_squared - 2.0 * along_total + squared, 0.0)
-    return _cosine(along_total - squared, squared, others_squared)
+        return _cosine(taken @ total, squared, jnp.sum(total**2))
+    # Subtracted before multiplying: the products of a long update with the total and with itself would cancel.
+    dot, others_squared = jax.vmap(lambda own: (own @ (total - own), jnp.sum((total - own) ** 2)))(taken)
+    return _cosine(dot, squared, others_squared)
 
 
 def _cosine(dot: PerDevice, squared: PerDevice, reference_squared: PerDevice) -> PerDevice:

@@ -20,7 +20,8 @@ def contraction(form: Form, *, learning_rate: float, smoothness: float, strong_c
     """Factor by which one iteration shrinks the distance to the optimal loss; at least 1 means no promise."""
     if form == "printed":
         return 0.5 * (learning_rate * smoothness) ** 2 - learning_rate * smoothness + 1.0
-    return 1.0 - 2.0 * strong_convexity * learning_rate + strong_convexity * smoothness * learning_rate**2
+    factor = 1.0 - 2.0 * strong_convexity * learning_rate + strong_convexity * smoothness * learning_rate**2
+    return max(factor, 0.0)  # 0 for mu = L and eta = 1/L, up to rounding
 
 
 def iterations_for_accuracy(local_accuracy: float, factor: float) -> float:
@@ -28,7 +29,9 @@ def iterations_for_accuracy(local_accuracy: float, factor: float) -> float:
 
     Paper: Eq. (22).
     """
-    return math.log(local_accuracy) / math.log(factor) if 0.0 < factor < 1.0 else math.inf
+    if factor <= 0.0:
+        return 1.0
+    return math.log(local_accuracy) / math.log(factor) if factor < 1.0 else math.inf
 
 
 def accuracy_bound(
@@ -44,4 +47,4 @@ def accuracy_bound(
         factor = 0.5 * strong_convexity * smoothness * learning_rate**2 - strong_convexity * learning_rate + 1.0
         return jnp.exp((iterations + 1.0) * jnp.log(factor))
     factor = contraction(form, learning_rate=learning_rate, smoothness=smoothness, strong_convexity=strong_convexity)
-    return jnp.minimum(jnp.exp(iterations * jnp.log(factor)), 1.0)
+    return jnp.minimum(factor**iterations, 1.0)

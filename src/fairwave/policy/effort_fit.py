@@ -17,7 +17,6 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from fairwave.policy.effort import Effort
@@ -92,24 +91,25 @@ def _through(compute_energy_j: Scalar, deviation: Scalar, decay_j: Scalar) -> Ef
 def _least_change(last: Effort, compute_energy_j: Scalar, deviation: Scalar) -> Effort:
     """The nearest model, in (beta1, beta2 / 1 J), that passes through one pair.
 
-    Its decay lies between the last one and either the decay at which the last scale would explain the pair, or,
-    where none does, as far up as the slope of the curve of solutions can push it.
+    If the last model expected too much, the decay shrinks, at most to where the last scale explains the pair. If it
+    expected too little, the decay grows, at most by the distance to one model that explains the pair.
     """
     wanted = _through(compute_energy_j, deviation, last.decay_j).scale
-    ratio = jnp.where(deviation > 0.0, last.scale / jnp.where(deviation > 0.0, deviation, 1.0), jnp.inf)
-    explains = (ratio > 1.0) & jnp.isfinite(ratio)
-    same_scale_j = compute_energy_j / jnp.where(explains, jnp.log(jnp.where(explains, ratio, 2.0)), 1.0)
-    push_j = (wanted - last.scale) * wanted * compute_energy_j / last.decay_j**2
-    up_j = jnp.minimum(last.decay_j + push_j, jnp.where(explains, same_scale_j, jnp.inf))
-    down_j = jnp.where(explains, jnp.maximum(same_scale_j, float(np.finfo(last.decay_j.dtype).tiny)), last.decay_j)
-    other_j = jnp.where(wanted > last.scale, up_j, jnp.minimum(down_j, last.decay_j))
+    told = (deviation > 0.0) & (compute_energy_j > 0.0)
+    ratio = last.scale / jnp.where(told, deviation, 1.0)
+    same_scale_j = compute_energy_j / jnp.log(jnp.where(told & (ratio > 1.0), ratio, jnp.e))
+    known_j = jnp.maximum(compute_energy_j, last.decay_j)
+    known = _through(compute_energy_j, deviation, known_j)
+    reach_j = last.decay_j + jnp.hypot(known.scale - last.scale, known_j - last.decay_j)
+    low_j = jnp.where(wanted < last.scale, jnp.minimum(same_scale_j, last.decay_j), last.decay_j)
+    high_j = jnp.where(wanted < last.scale, last.decay_j, reach_j)
 
-    def change(decay_j: Scalar) -> Scalar:
-        through = _through(compute_energy_j, deviation, decay_j)
-        return (through.scale - last.scale) ** 2 + (decay_j - last.decay_j) ** 2
+    def change(log_decay: Scalar) -> Scalar:
+        through = _through(compute_energy_j, deviation, jnp.exp(log_decay))
+        return (through.scale - last.scale) ** 2 + (through.decay_j - last.decay_j) ** 2
 
-    low_j, high_j = jnp.minimum(last.decay_j, other_j), jnp.maximum(last.decay_j, other_j)
-    return _through(compute_energy_j, deviation, _minimise(change, low_j, high_j))
+    nearest = jnp.exp(_minimise(change, jnp.log(low_j), jnp.log(high_j)))
+    return _through(compute_energy_j, deviation, jnp.where(told, nearest, last.decay_j))
 
 
 def _least_squares(memory: EffortMemory, ridge: float) -> Effort:

@@ -80,16 +80,18 @@ def max_iterations(device: Device, max_log_snr: Scalar) -> Scalar:
 
     Paper: Eq. (33).
     """
-    return time_left_s(device, max_log_snr) / compute_time_s(device, jnp.ones_like(max_log_snr))
+    return filling_iterations(device, max_log_snr)
 
 
 def iterations_at(problem: DeviceProblem, log_snr: Scalar) -> Scalar:
-    """Iterations that fill the time which the upload leaves.
+    """Iterations that fill the time which the upload leaves, within the problem's limits.
+
+    At the far corner these are the most iterations exactly, not a rounding error less: they will be rounded down.
 
     Paper: Eq. (40).
     """
-    fill = time_left_s(problem.device, log_snr) / compute_time_s(problem.device, jnp.ones_like(log_snr))
-    return jnp.clip(fill, problem.device.min_iterations, problem.most_iterations)
+    fill = jnp.clip(filling_iterations(problem.device, log_snr), problem.device.min_iterations, problem.most_iterations)
+    return jnp.where(log_snr >= problem.slowest_at_most, problem.most_iterations, fill)
 
 
 def within_bounds(problem: DeviceProblem, log_snr: Scalar) -> Scalar:
@@ -103,6 +105,11 @@ def within_bounds(problem: DeviceProblem, log_snr: Scalar) -> Scalar:
 def time_left_s(device: Device, log_snr: Scalar) -> Scalar:
     """Time left for computing by an upload at that log-SNR."""
     return device.deadline_s - upload_time_s(device, rate_of_log_snr_bps(device, log_snr))
+
+
+def filling_iterations(device: Device, log_snr: Scalar) -> Scalar:
+    """Iterations that fit beside an upload at that log-SNR, whole or not."""
+    return time_left_s(device, log_snr) / compute_time_s(device, jnp.ones_like(log_snr))
 
 
 def compute_energy_j(device: Device, iterations: Scalar) -> Scalar:

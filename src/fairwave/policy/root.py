@@ -53,8 +53,9 @@ def _narrow(function: Callable[[Scalar], Scalar], state: _Search) -> _Search:
     newton = state.at + move
     trusted = ((newton - negative) * (newton - positive) <= 0.0) & (jnp.abs(move) < 0.5 * jnp.abs(state.step))
     following = jnp.where(trusted, newton, 0.5 * (negative + positive))
-    # The error left by a Newton step is of the order of its square: below rounding once the step is below its root.
-    settled = trusted & (move**2 <= _rounding(state.at) * jnp.abs(state.at))
+    # A Newton step leaves an error of the order of its square over the scale on which the function bends, which the
+    # bracket bounds from below: once that is less than rounding, the next step would change nothing.
+    settled = trusted & (move**2 <= _rounding(state.at) * jnp.abs(positive - negative))
     return _Search(negative, positive, following, jnp.where(settled, 0.0, following - state.at))
 
 

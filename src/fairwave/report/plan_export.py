@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from fairwave.errors import OutputError, did_you_mean
+from fairwave.errors import OutputError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -80,7 +80,5 @@ def export_plan(plan: xr.Dataset, fairness: dict[str, dict[str, float]], path: P
                 path.write_text(plan_json(plan, fairness), encoding="utf-8")
             case ".nc":
                 plan.to_netcdf(path, engine="h5netcdf")
-            case ending:
-                raise OutputError(f"{path}: cannot write '{ending}'; {did_you_mean(ending, ENDINGS)}")
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror or error}); choose a writable folder") from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairwave.errors import OutputError, did_you_mean
+from fairwave.errors import OutputError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -20,13 +20,13 @@ _PANELS = (
 )
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _MARKERS = "osD^vP"
-_MOST_POINTS = 400
+_JOINED = 50
+"""Devices up to which points are joined by lines."""
+_MOST_POINTS = 4_000
 
 
 def draw_plan(plan: xr.Dataset, path: Path) -> None:
     """Write the figure; the ending of the file's name says in which format."""
-    if path.suffix.lower() not in FORMATS:
-        raise OutputError(f"{path}: cannot draw '{path.suffix}'; {did_you_mean(path.suffix, FORMATS)}")
     import matplotlib
 
     matplotlib.use("Agg")
@@ -35,10 +35,10 @@ def draw_plan(plan: xr.Dataset, path: Path) -> None:
     with pyplot.rc_context({"font.size": 9, "svg.hashsalt": "fairwave", "svg.fonttype": "none"}):
         figure, axes = pyplot.subplots(1, len(_PANELS), figsize=(11, 3.6), layout="constrained")
         order = np.argsort(plan["path_loss_db"].values)
+        few = order.size <= _JOINED
         if order.size > _MOST_POINTS:
             order = order[np.linspace(0, order.size - 1, _MOST_POINTS).astype(int)]
         loss_db = plan["path_loss_db"].values[order]
-        few = order.size <= 50
         for axis, (name, scale, label) in zip(axes, _PANELS, strict=True):
             for index, policy in enumerate(plan["policy"].values):
                 # Policies may coincide: the first lies on top, the others show around it.
@@ -46,9 +46,10 @@ def draw_plan(plan: xr.Dataset, path: Path) -> None:
                     loss_db,
                     plan[name].sel(policy=policy).values[order] * scale,
                     color=_COLOURS[index % len(_COLOURS)],
-                    marker=_MARKERS[index % len(_MARKERS)] if few else "",
-                    markersize=4 if index == 0 else 6,
+                    marker=_MARKERS[index % len(_MARKERS)] if few else ".",
+                    markersize=(4 if index == 0 else 6) if few else 2,
                     markerfacecolor=None if index == 0 else "none",
+                    linestyle="-" if few else "none",
                     linewidth=1.6 if index == 0 else 1.2,
                     zorder=3 if index == 0 else 2,
                     label=str(policy),

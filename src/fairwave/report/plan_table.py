@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,7 +49,7 @@ def _device_table(plan: xr.Dataset, policy: str, rows: int) -> Table:
         device = plan.isel(device=index)
         cells = [_cell(float(device[name]) * scale, form) for _, name, scale, form in columns]
         table.add_row(
-            str(device["device"].item()), f"{float(device['distance_m']):.1f}", *cells, str(device["case"].item())
+            Text(str(device["device"].item())), f"{float(device['distance_m']):.1f}", *cells, str(device["case"].item())
         )
     return table
 

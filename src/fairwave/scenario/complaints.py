@@ -13,7 +13,8 @@ from fairwave.errors import did_you_mean
 
 def one_line(error: ValidationError, root: type[BaseModel]) -> str:
     """The first problem of a failed validation, and how many more there are."""
-    details = error.errors(include_url=False)
+    # A misspelt key first: it is often the reason why another one is missing.
+    details = sorted(error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden")
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
     place = _place(details[0])
     return f"{'.'.join(place)}: {_what(details[0], place, root)}{more}" if place else f"{_message(details[0])}{more}"
@@ -30,7 +31,8 @@ def _what(detail: ErrorDetails, place: list[str], root: type[BaseModel]) -> str:
         case "extra_forbidden":
             return f"unknown key; {did_you_mean(place[-1], _siblings(place, root))}"
         case "missing":
-            return 'missing; add it, or start the file with extends = "paper"'
+            nested = len(place) > 2
+            return "missing; add it" if nested else 'missing; add it, or start the file with extends = "paper"'
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"{_short(detail['input'])} is not a table; write it as [{'.'.join(place)}] with keys"
         case "union_tag_not_found":

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from fairwave.units import (
+    COUNT,
     ENERGY,
     FREQUENCY,
     INFORMATION,
@@ -96,12 +97,18 @@ class Limit:
         bound = "minimum" if self.low_allowed else "exclusiveMinimum"
         number = {"type": "integer" if self.whole else "number", bound: self.low, "maximum": self.highest}
         text = {"type": "string", "description": f"with a unit, such as {self.dimension.example}"}
-        return [number] if self.dimension is NUMBER else [number, text]
+        return [number] if self.dimension in (NUMBER, COUNT) else [number, text]
 
 
 def one(limit: Limit) -> tuple[object, ...]:
     """Annotations of a field that holds a single value."""
     return BeforeValidator(limit.one), WithJsonSchema({"anyOf": limit.schema()}), limit
+
+
+def whole(low: int, high: int) -> tuple[object, ...]:
+    """Annotations of a field that holds a single whole number."""
+    limit = Limit(COUNT, low, high, low_allowed=True, whole=True)
+    return BeforeValidator(lambda value: int(limit.one(value))), WithJsonSchema({"anyOf": limit.schema()}), limit
 
 
 def each(limit: Limit) -> tuple[object, ...]:
@@ -120,7 +127,9 @@ Power = Annotated[float, *one(Limit(POWER))]
 PowerDensity = Annotated[float, *one(Limit(POWER_DENSITY))]
 Frequency = Annotated[float, *one(Limit(FREQUENCY))]
 Time = Annotated[float, *one(Limit(TIME))]
-Length = Annotated[float, *one(Limit(LENGTH))]
+NEAREST_M = 1e-3
+
+Length = Annotated[float, *one(Limit(LENGTH, NEAREST_M, low_allowed=True))]
 Energy = Annotated[float, *one(Limit(ENERGY))]
 Information = Annotated[float, *one(Limit(INFORMATION))]
 Ratio = Annotated[float, *one(Limit(RATIO))]
@@ -130,10 +139,10 @@ NonNegative = Annotated[float, *one(Limit(NUMBER, low_allowed=True))]
 PowerEach = Annotated[PerDevice, *each(Limit(POWER))]
 FrequencyEach = Annotated[PerDevice, *each(Limit(FREQUENCY))]
 TimeEach = Annotated[PerDevice, *each(Limit(TIME))]
-LengthEach = Annotated[PerDevice, *each(Limit(LENGTH))]
+LengthEach = Annotated[PerDevice, *each(Limit(LENGTH, NEAREST_M, low_allowed=True))]
 EnergyEach = Annotated[PerDevice, *each(Limit(ENERGY))]
 InformationEach = Annotated[PerDevice, *each(Limit(INFORMATION))]
 RatioEach = Annotated[PerDevice, *each(Limit(RATIO))]
 ShareEach = Annotated[PerDevice, *each(Limit(NUMBER, 0.0, 1.0))]
-CountEach = Annotated[PerDevice, *each(Limit(NUMBER, 1.0, 1e9, low_allowed=True, whole=True))]
+CountEach = Annotated[PerDevice, *each(Limit(COUNT, 1.0, 1e9, low_allowed=True, whole=True))]
 NonNegativeEach = Annotated[PerDevice, *each(Limit(NUMBER, low_allowed=True))]

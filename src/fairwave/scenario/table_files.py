@@ -21,6 +21,10 @@ class TableFile:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ScenarioError(f"{path}: column '{twice[0]}' stands twice; keep one")
+        if "" in names:
+            raise ScenarioError(f"{path}: column {names.index('') + 1} has no name; is there a comma too many?")
+        if len(names) == 1 and ";" in names[0]:
+            raise ScenarioError(f"{path}: columns are separated by ';'; separate them by commas")
         if self._table.num_rows == 0:
             raise ScenarioError(f"{path}: no rows; give one row per device")
         self.names = names
@@ -34,18 +38,37 @@ class TableFile:
             raise ScenarioError(f"{self.path}: no column '{name}'; {did_you_mean(name, self.names)}")
         column = self._table.column(name)
         is_number = pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)
+        if pyarrow.types.is_null(column.type):
+            raise ScenarioError(f"{self.path}: column '{name}' is blank; fill it in or leave it out")
         if not is_number:
             raise ScenarioError(f"{self.path}: column '{name}' is not numeric; give plain numbers in SI units")
         values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
             row = int(bad[0])
-            raise ScenarioError(f"{self.path}: column '{name}', row {row + 1}: {values[row]} is no number; fill it in")
+            raise ScenarioError(
+                f"{self.path}: column '{name}', row {row + 1}: the value is blank or not finite; give a number"
+            )
         return values
 
     def labels(self, name: str) -> list[str]:
-        """The values of one column as text."""
-        return [str(value) for value in self._table.column(name).to_pylist()]
+        """The values of one column as names: each given, printable and different."""
+        labels = ["" if value is None else value for value in self._table.column(name).to_pylist()]
+        seen: set[str] = set()
+        for row, label in enumerate(labels):
+            if isinstance(label, bytes):
+                raise ScenarioError(
+                    f"{self.path}: column '{name}', row {row + 1}: not UTF-8 text; save the file as UTF-8"
+                )
+            text = str(label)
+            if not text or not text.isprintable():
+                raise ScenarioError(
+                    f"{self.path}: column '{name}', row {row + 1}: {text!r} is no name; give a printable one"
+                )
+            if text in seen:
+                raise ScenarioError(f"{self.path}: column '{name}', row {row + 1}: '{text}' stands twice; rename one")
+            seen.add(text)
+        return [str(label) for label in labels]
 
 
 def _read(path: Path) -> Any:
@@ -58,8 +81,12 @@ def _read(path: Path) -> Any:
     try:
         if path.suffix.lower() == ".parquet":
             return _named(pyarrow.parquet.read_table(path))
-        if path.stat().st_size == 0:
+        with path.open("rb") as stream:
+            opening = stream.read(2)
+        if not opening:
             raise ScenarioError(f"{path}: the file is empty; the first line names the columns")
+        if opening in (b"\xff\xfe", b"\xfe\xff"):
+            raise ScenarioError(f"{path}: not UTF-8 text; save the file as UTF-8")
         return _named(pyarrow.csv.read_csv(path))
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read ({error.strerror or error}); give a readable file") from None
@@ -69,5 +96,5 @@ def _read(path: Path) -> Any:
 
 
 def _named(table: Any) -> Any:
-    """The table, once its column names are known to be text: they are decoded on first use only."""
-    return table.rename_columns(list(table.column_names))
+    """The table with its names trimmed of blanks; names that are not text fail here, where it is caught."""
+    return table.rename_columns([name.strip() for name in table.column_names])

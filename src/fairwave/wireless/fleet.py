@@ -8,12 +8,14 @@ import numpy as np
 from fairwave.errors import ScenarioError
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DISTANCE, DeviceValues
-from fairwave.scenario.quantity import FloatColumn, Limit
+from fairwave.scenario.quantity import NEAREST_M, FloatColumn, Limit
 from fairwave.units import LENGTH
 from fairwave.wireless.device import Device
 from fairwave.wireless.energy import seconds_per_bit
 from fairwave.wireless.path_loss import path_loss_constant
 from fairwave.wireless.placement import placed
+
+MOST_ITERATIONS = 1e9
 
 
 def devices(scenario: Scenario, values: DeviceValues, distance_m: FloatColumn) -> Device:
@@ -43,7 +45,11 @@ def devices(scenario: Scenario, values: DeviceValues, distance_m: FloatColumn) -
 def distances_m(scenario: Scenario, values: DeviceValues) -> FloatColumn:
     """Distance of every device from the access point."""
     law = placed(scenario.cell.placement, scenario.cell.num_devices, scenario.run.seed)
-    resolved = law if isinstance(law, np.ndarray) else values.resolve(law, f"cell.placement.{DISTANCE}", Limit(LENGTH))
+    resolved = (
+        law
+        if isinstance(law, np.ndarray)
+        else values.resolve(law, f"cell.placement.{DISTANCE}", Limit(LENGTH, NEAREST_M, low_allowed=True))
+    )
     return np.broadcast_to(resolved, (scenario.cell.num_devices,))
 
 
@@ -66,6 +72,12 @@ def _check(arrays: dict[str, FloatColumn]) -> None:
         raise ScenarioError(
             f"cell.deadline_s: {float(arrays['deadline_s']):g} s is over before device {late[0]} has done its "
             f"compute.min_iterations ({needed:g} s); lengthen the deadline or lower min_iterations"
+        )
+    room = np.minimum(arrays["deadline_s"] * arrays["min_iterations"] / least_time_s, arrays["max_iterations"])
+    if np.max(room) > MOST_ITERATIONS:
+        raise ScenarioError(
+            f"compute.seconds_per_bit: the deadline leaves room for {float(np.max(room)):.3g} iterations, more than "
+            f"{MOST_ITERATIONS:.0e} can be counted; set compute.max_iterations"
         )
     capped = np.flatnonzero(np.atleast_1d(arrays["max_iterations"] < arrays["min_iterations"]))
     if capped.size:

@@ -19,14 +19,15 @@ def placed(law: Placement, num_devices: int, seed: int) -> FloatColumn | PerDevi
         case Listed():
             return law.distance_m
         case Disc():
-            return np.asarray(_in_ring(law, num_devices, seed), dtype=np.float64)
+            return _in_ring(law, num_devices, seed)
         case FromFile():
             return law
 
 
-def _in_ring(law: Disc, num_devices: int, seed: int) -> jax.Array:
+def _in_ring(law: Disc, num_devices: int, seed: int) -> FloatColumn:
     """Uniform over the ring's area: the squared distance is uniform."""
-    keys = jax.vmap(lambda index: device_key(run_key(seed), 0, Stream.PLACEMENT, index))(jnp.arange(num_devices))
-    share = jax.vmap(jax.random.uniform)(keys)
+    with jax.enable_x64(True):  # a caller's precision must not move the devices
+        keys = jax.vmap(lambda index: device_key(run_key(seed), 0, Stream.PLACEMENT, index))(jnp.arange(num_devices))
+        share = np.asarray(jax.vmap(jax.random.uniform)(keys))
     inner, outer = law.min_distance_m**2, law.radius_m**2
-    return jnp.sqrt(inner + share * (outer - inner))
+    return np.sqrt(inner + share * (outer - inner))

@@ -127,3 +127,15 @@ def test_release_puts_the_parts_together():
     base = privacy.sensitivity * 5.09980
     assert float(release.noise_std[2]) == pytest.approx(base / 0.4, rel=1e-5)
     assert release.score.seen.all()
+
+
+@pytest.mark.parametrize("length", [1e2, 1e4, 1e5])
+def test_leave_one_out_survives_a_long_update_in_single_precision(length):
+    draw = np.random.default_rng(6)
+    common = draw.normal(size=20_000)
+    updates = (0.5 * common + draw.normal(size=(10, 20_000))) * np.where(np.arange(10) == 0, length, 1.0)[:, None]
+    expected = cosine(updates[0], updates[1:].mean(axis=0))
+    ours = similarity(
+        "leave_one_out", jnp.zeros(20_000, jnp.float32), jnp.asarray(updates, jnp.float32), jnp.ones(10, bool)
+    )
+    assert float(ours[0]) == pytest.approx(expected, abs=0.01)

@@ -59,3 +59,14 @@ def test_no_promise_outside_the_step_size_range():
         "corrected", jnp.asarray(9.0), learning_rate=2.1 / SMOOTH, smoothness=SMOOTH, strong_convexity=CONVEX
     )
     assert float(bound) == 1.0
+
+
+@pytest.mark.parametrize("curvature", [7.0, 0.7, 3.0])
+def test_perfect_conditioning_takes_one_step(curvature):
+    factor = contraction("corrected", learning_rate=1 / curvature, smoothness=curvature, strong_convexity=curvature)
+    assert factor == pytest.approx(0.0, abs=1e-15)
+    bound = accuracy_bound(
+        "corrected", jnp.asarray(1.0), learning_rate=1 / curvature, smoothness=curvature, strong_convexity=curvature
+    )
+    assert 0.0 <= float(bound) < 1e-15
+    assert iterations_for_accuracy(0.01, 0.0) == 1.0

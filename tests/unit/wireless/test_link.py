@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import pytest
 
+from fairwave.policy.problem import min_transmit_power_w, pose
 from fairwave.wireless.device import Device
 from fairwave.wireless.energy import (
     compute_time_s,
@@ -71,3 +72,8 @@ def test_processor_time_per_bit():
 def test_path_loss_constant_of_the_paper():
     """(3e8 / (4 pi 32e6))^2 = 0.5566 with the rounded speed of light; 0.14 % less with the exact one."""
     assert path_loss_constant(32e6) == pytest.approx(0.5566, rel=2e-3)
+
+
+def test_least_power_uploads_in_the_time_that_the_fewest_iterations_leave(device):
+    """1 iteration takes 0.1 s; 4 Mbit in the other 4.9 s over 1 MHz need 2^(4/4.9) - 1 at a gain of 3 per watt."""
+    assert float(min_transmit_power_w(pose(device, ONE))) == pytest.approx((2 ** (4 / 4.9) - 1) / 3)

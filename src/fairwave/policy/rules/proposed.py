@@ -51,7 +51,7 @@ def maximise_utility(problem: DeviceProblem, preferences: Preferences, effort: E
             _slow_upload(problem, reference_j, effort),
         )
         worth = [objective(problem, effort, reference_j, candidate) for candidate in candidates]
-        best = jnp.argmax(jnp.stack(worth))
+        best = jnp.argmax(jnp.nan_to_num(jnp.stack(worth), nan=-jnp.inf))
         chosen: Choice = jax.tree.map(lambda *options: jnp.stack(options)[best], *candidates)
         return chosen
 
@@ -122,10 +122,7 @@ def _on_cheapest_path(problem: DeviceProblem, reference_j: Scalar, effort: Effor
         _at_deadline(problem, reference_j, effort, slowest) >= 0.0
     )
     log_snr = sign_change(as_log_of_ratio, slowest, fastest, negative_at_low=~no_more)
-    hurried = Choice(
-        iterations=jnp.where(log_snr >= fastest, problem.most_iterations, iterations_at(problem, log_snr)),
-        log_snr=log_snr,
-    )
+    hurried = Choice(iterations=iterations_at(problem, log_snr), log_snr=log_snr)
     time_to_spare = energy_growth_at_deadline(problem, log_snr) < 1.0
     return where_needed(
         time_to_spare, lambda problem: _with_time_to_spare(problem, reference_j, effort), problem, hurried
