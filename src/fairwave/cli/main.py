@@ -56,15 +56,20 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing more can be said there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has seen enough
+        _drop_output()
         sys.exit(141)
     except OSError as error:
+        _drop_output()
         _end(f"standard output cannot be written ({error.strerror}); send it elsewhere", OutputError.exit_code)
     except FairwaveError as error:
         _end(str(error), error.exit_code)
     sys.exit(code)
+
+
+def _drop_output() -> None:
+    """What is still buffered cannot be written; left alone, Python would try again at exit and change the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(message: str, code: int) -> None:
