@@ -22,7 +22,7 @@ types: .venv/installed
 	$(BIN)/mypy
 
 pytest: .venv/installed
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadscope
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/plan.py

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairwave.planner.plan import plan
+    from fairwave.runs.simulate import simulate
     from fairwave.scenario.loading import load_scenario
     from fairwave.scenario.parameters import Scenario
 
-__all__ = ["Scenario", "load_scenario", "plan"]
+__all__ = ["Scenario", "load_scenario", "plan", "simulate"]
 
 _HOME = {
     "Scenario": "fairwave.scenario.parameters",
     "load_scenario": "fairwave.scenario.loading",
     "plan": "fairwave.planner.plan",
+    "simulate": "fairwave.runs.simulate",
 }
 
 

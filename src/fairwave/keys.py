@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 
 import jax
+import numpy as np
 
 from fairwave.types import Count, Key
 
@@ -19,6 +20,13 @@ class Stream(enum.IntEnum):
     PLACEMENT = 0
     FADING = 1
     CHANNEL_ERROR = 2
+    PARTITION = 3
+    INITIAL_MODEL = 4
+    BATCH = 5
+    LOCAL_NOISE = 6
+    RELEASE_NOISE = 7
+    PARTICIPATION = 8
+    REFRESH = 9
 
 
 def run_key(seed: int) -> Key:
@@ -29,3 +37,8 @@ def run_key(seed: int) -> Key:
 def device_key(root: Key, round_index: int | Count, stream: Stream, device_index: int | Count) -> Key:
     """The key of one device's draw in one round."""
     return jax.random.fold_in(jax.random.fold_in(jax.random.fold_in(root, round_index), stream), device_index)
+
+
+def host_generator(seed: int, stream: Stream) -> np.random.Generator:
+    """A NumPy generator for work done once on the host, seeded by its address."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(device_key(run_key(seed), 0, stream, 0))))

@@ -14,7 +14,7 @@ HEAVY = {"jax", "numpy", "xarray", "pandas", "matplotlib", "pyarrow", "scipy", "
 
 
 def test_public_names():
-    assert fairwave.__all__ == ["Scenario", "load_scenario", "plan"]
+    assert fairwave.__all__ == ["Scenario", "load_scenario", "plan", "simulate"]
     assert all(getattr(fairwave, name) is not None for name in fairwave.__all__)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import equinox as eqx
 import jax.numpy as jnp
 
@@ -9,6 +12,9 @@ from fairwave.policy.contribution import Score, remember, similarity
 from fairwave.privacy.gaussian import classical_noise_multiplier
 from fairwave.scenario.parameters import Privacy
 from fairwave.types import FlagPerDevice, Params, PerDevice, UpdatePerDevice
+
+Levels: TypeAlias = Callable[[Privacy, PerDevice], PerDevice]
+"""From deviation to the noise std in each device's copy."""
 
 SMALLEST_YARDSTICK = 1e-6
 """Best similarity below which nobody agrees with anybody, and ratios would be noise."""
@@ -52,7 +58,25 @@ def released_copy(global_params: Params, noise_std: PerDevice, standard_noise: U
     return global_params[None, :] + noise_std[:, None] * standard_noise
 
 
-def fair_release(
+def fair_levels(privacy: Privacy, deviation: PerDevice) -> PerDevice:
+    """Noise std that grows with deviation."""
+    return privacy.sensitivity * fair_noise_multiplier(
+        deviation, epsilon=privacy.epsilon, delta=privacy.delta, deviation_weight=privacy.deviation_weight
+    )
+
+
+def uniform_levels(privacy: Privacy, deviation: PerDevice) -> PerDevice:
+    """The noise std of a device without deviation, for all."""
+    return fair_levels(privacy, jnp.zeros_like(deviation))
+
+
+def no_levels(privacy: Privacy, deviation: PerDevice) -> PerDevice:
+    """No noise for anybody."""
+    return jnp.zeros_like(deviation)
+
+
+def release(
+    levels: Levels,
     privacy: Privacy,
     new_global: Params,
     updates: UpdatePerDevice,
@@ -65,7 +89,4 @@ def fair_release(
     current = similarity(privacy.similarity, new_global, updates, participating)
     score = remember(last_score, current, participating, privacy.similarity_memory)
     deviation = deviation_factor(score.similarity, participating, last_deviation)
-    multiplier = fair_noise_multiplier(
-        deviation, epsilon=privacy.epsilon, delta=privacy.delta, deviation_weight=privacy.deviation_weight
-    )
-    return Release(deviation=deviation, noise_std=privacy.sensitivity * multiplier, score=score)
+    return Release(deviation=deviation, noise_std=levels(privacy, deviation), score=score)

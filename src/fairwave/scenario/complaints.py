@@ -23,7 +23,9 @@ def one_line(error: ValidationError, root: type[BaseModel]) -> str:
 def _place(detail: ErrorDetails) -> list[str]:
     """Keys as the user wrote them: without the law that pydantic puts between a tagged table and its key."""
     place = [str(part) for part in detail["loc"]]
-    return [key for index, key in enumerate(place) if not (index == 2 and place[1] in ("placement", "fading"))]
+    return [
+        key for index, key in enumerate(place) if not (index == 2 and place[1] in ("placement", "fading", "partition"))
+    ]
 
 
 def _what(detail: ErrorDetails, place: list[str], root: type[BaseModel]) -> str:

@@ -1,0 +1,84 @@
+"""Who holds which samples: one array of sample numbers per device."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from fairwave.errors import ScenarioError
+from fairwave.keys import Stream, host_generator
+from fairwave.scenario.partition import Dirichlet, FromFile, Iid, Partition, QuantitySkew, Shards
+from fairwave.scenario.table_files import TableFile
+
+
+@dataclasses.dataclass(frozen=True)
+class Holdings:
+    """Sample numbers of every device, padded to the largest holding, and how many of them count."""
+
+    samples: np.ndarray
+    counts: np.ndarray
+
+    def of(self, device: int) -> np.ndarray:
+        """The samples of one device."""
+        return self.samples[device, : self.counts[device]]
+
+
+def share_out(
+    law: Partition, labels: np.ndarray, num_devices: int, seed: int, samples_per_device: int | None = None
+) -> Holdings:
+    """The samples of every device under a law; at most `samples_per_device` each where that is given."""
+    draw = host_generator(seed, Stream.PARTITION)
+    match law:
+        case Iid():
+            parts = np.array_split(draw.permutation(labels.size), num_devices)
+        case Dirichlet():
+            parts = _by_class(labels, num_devices, law.alpha, draw)
+        case Shards():
+            parts = _shards(labels, num_devices, law.per_device, draw)
+        case QuantitySkew():
+            cuts = np.cumsum(draw.dirichlet(np.full(num_devices, law.alpha)))[:-1] * labels.size
+            parts = np.split(draw.permutation(labels.size), cuts.round().astype(int))
+        case FromFile():
+            parts = _from_file(law, labels.size, num_devices)
+    parts = [part[:samples_per_device] for part in parts]
+    empty = [device for device, part in enumerate(parts) if part.size == 0]
+    if empty:
+        raise ScenarioError(
+            f"data.partition: device {empty[0]} gets none of the {labels.size} samples; use fewer devices, more data, "
+            "or a milder law"
+        )
+    counts = np.array([part.size for part in parts], np.int32)
+    samples = np.zeros((num_devices, counts.max()), np.int32)
+    for device, part in enumerate(parts):
+        samples[device, : part.size] = part
+    return Holdings(samples, counts)
+
+
+def _by_class(labels: np.ndarray, num_devices: int, alpha: float, draw: np.random.Generator) -> list[np.ndarray]:
+    parts: list[list[np.ndarray]] = [[] for _ in range(num_devices)]
+    for value in np.unique(labels):
+        members = draw.permutation(np.flatnonzero(labels == value))
+        cuts = np.cumsum(draw.dirichlet(np.full(num_devices, alpha)))[:-1] * members.size
+        for device, piece in enumerate(np.split(members, cuts.round().astype(int))):
+            parts[device].append(piece)
+    return [draw.permutation(np.concatenate(pieces)) for pieces in parts]
+
+
+def _shards(labels: np.ndarray, num_devices: int, per_device: int, draw: np.random.Generator) -> list[np.ndarray]:
+    ordered = draw.permutation(labels.size)
+    ordered = ordered[np.argsort(labels[ordered], kind="stable")]
+    shards = np.array_split(ordered, num_devices * per_device)
+    dealt = draw.permutation(len(shards)).reshape(num_devices, per_device)
+    return [draw.permutation(np.concatenate([shards[shard] for shard in hand])) for hand in dealt]
+
+
+def _from_file(law: FromFile, num_samples: int, num_devices: int) -> list[np.ndarray]:
+    owner = TableFile(law.file).column(law.column)
+    if owner.size != num_samples:
+        raise ScenarioError(f"{law.file}: {owner.size} rows for {num_samples} samples; give the device of each sample")
+    if owner.max() >= num_devices or owner.min() < -1 or (owner != np.floor(owner)).any():
+        raise ScenarioError(
+            f"{law.file}: column '{law.column}' holds values outside -1 .. {num_devices - 1}; number devices from 0"
+        )
+    return [np.flatnonzero(owner == device) for device in range(num_devices)]

@@ -1,0 +1,112 @@
+"""What one device computes in a round. The simulator maps these functions; a real device calls them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import equinox as eqx
+import jax
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Int
+
+from fairwave.engine.mapping import DeviceMap
+from fairwave.keys import Stream, device_key
+from fairwave.learning.local import norm, train, update_of
+from fairwave.learning.loss import Samples, local_gradient, local_loss
+from fairwave.learning.model import Model, Tree
+from fairwave.types import Count, Key, Scalar
+
+
+@dataclasses.dataclass(frozen=True)
+class LocalTraining:
+    """What a compiled training program depends on."""
+
+    model: Model
+    batch_size: int
+    learning_rate: float
+    noise_std: float
+    """Of the noise on the update; 0 for none."""
+
+
+class Work(eqx.Module):
+    """What one device trains with in one round."""
+
+    received: Tree
+    correction: Tree
+    own: Int[Array, " held"]
+    count: Count
+    iterations: Count
+    index: Count
+
+
+class Outcome(eqx.Module):
+    """What one device's training gave."""
+
+    update: Tree
+    """As it is sent, noise included."""
+    loss: Scalar
+    """On the device's own data, after training."""
+    update_norm: Scalar
+    """Before noise."""
+
+
+def train_device(setting: LocalTraining, shared: tuple[Key, Count, Array, Array], work: Work) -> Outcome:
+    """Local training of one device, from its received copy to the update that it sends."""
+    root, number, inputs, labels = shared
+    samples = Samples(inputs, labels, work.own, work.count)
+    trained = train(
+        setting.model,
+        work.received,
+        work.correction,
+        samples,
+        key=device_key(root, number, Stream.BATCH, work.index),
+        iterations=work.iterations,
+        batch_size=setting.batch_size,
+        learning_rate=setting.learning_rate,
+    )
+    update = update_of(trained, work.received)
+    noise_key = device_key(root, number, Stream.LOCAL_NOISE, work.index)
+    return Outcome(
+        update=with_noise(update, setting.noise_std, noise_key),
+        loss=local_loss(setting.model, trained, samples),
+        update_norm=norm(update),
+    )
+
+
+def with_noise(tree: Tree, std: float, key: Key) -> Tree:
+    """A pytree plus Gaussian noise on every value."""
+    if std == 0.0:
+        return tree
+    flat, unravel = ravel_pytree(tree)
+    return unravel(flat + std * jax.random.normal(key, flat.shape, flat.dtype))
+
+
+def _gradient(model: Model, shared: Any, own: Any) -> tuple[Scalar, Tree]:
+    inputs, labels = shared
+    received, held, count = own
+    return local_gradient(model, received, Samples(inputs, labels, held, count))
+
+
+def _loss(model: Model, shared: Any, own: Any) -> Scalar:
+    params, inputs, labels = shared
+    return local_loss(model, params, Samples(inputs, labels, *own))
+
+
+@functools.cache
+def training_map(setting: LocalTraining) -> DeviceMap:
+    """Training of all devices; compiled once for all schemes and seeds that train alike."""
+    return DeviceMap(functools.partial(train_device, setting))
+
+
+@functools.cache
+def gradient_map(model: Model) -> DeviceMap:
+    """Loss and gradient of every device's copy over all its data."""
+    return DeviceMap(functools.partial(_gradient, model))
+
+
+@functools.cache
+def loss_map(model: Model) -> DeviceMap:
+    """Loss of one model over every device's data."""
+    return DeviceMap(functools.partial(_loss, model))

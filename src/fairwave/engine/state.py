@@ -1,0 +1,41 @@
+"""What is carried from round to round, and what a round leaves on record."""
+
+from __future__ import annotations
+
+import equinox as eqx
+
+from fairwave.learning.model import Tree
+from fairwave.policy.contribution import Score
+from fairwave.policy.effort_fit import EffortMemory
+from fairwave.policy.plan import DevicePlan
+from fairwave.types import FlagPerDevice, PerDevice, Scalar
+
+
+class State(eqx.Module):
+    """Everything that a round needs from the last one; with the round's number it replays exactly."""
+
+    global_params: Tree
+    received: Tree
+    """Each device's copy, with a leading device axis."""
+    deviation: PerDevice
+    score: Score
+    memory: EffortMemory
+    """Each device's effort estimate, with a leading device axis."""
+
+
+class RoundRecord(eqx.Module):
+    """What happened in one round."""
+
+    plan: DevicePlan
+    delivered: FlagPerDevice
+    """Whose update arrived; false in outage and where the channel estimate was wrong."""
+    received_loss: PerDevice
+    """Loss of the copy that the device received, on its own data."""
+    loss: PerDevice
+    """Loss after local training, on its own data."""
+    update_norm: PerDevice
+    deviation: PerDevice
+    noise_std: PerDevice
+    global_loss: Scalar
+    """Loss of the new true model over all devices' data."""
+    test_accuracy: Scalar

@@ -1,0 +1,1 @@
+"""Training: models, the local problem, aggregation. No wireless, no policy."""

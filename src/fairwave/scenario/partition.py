@@ -1,0 +1,50 @@
+"""Ways to say which device holds which samples."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from fairwave.scenario.quantity import Column, Positive
+
+
+class _Law(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Iid(_Law):
+    """Samples shuffled and shared out equally."""
+
+    law: Literal["iid"]
+
+
+class Dirichlet(_Law):
+    """Each class is split over the devices in Dirichlet proportions; a small alpha gives devices few classes."""
+
+    law: Literal["dirichlet"]
+    alpha: Positive
+
+
+class Shards(_Law):
+    """Samples sorted by class and cut into shards, of which each device gets a few."""
+
+    law: Literal["shards"]
+    per_device: int = Field(ge=1, le=1000)
+
+
+class QuantitySkew(_Law):
+    """Classes mixed evenly, but numbers of samples in Dirichlet proportions."""
+
+    law: Literal["quantity"]
+    alpha: Positive
+
+
+class FromFile(Column):
+    """A column that names each sample's device, in the order of the data set; -1 leaves a sample out."""
+
+    law: Literal["file"]
+    column: str = "device"
+
+
+Partition = Annotated[Iid | Dirichlet | Shards | QuantitySkew | FromFile, Field(discriminator="law")]

@@ -1,0 +1,9 @@
+"""Ablation: every device spends the same energy budget; one noisy model for all."""
+
+from __future__ import annotations
+
+from fairwave.policy.access_point import uniform_levels
+from fairwave.policy.rules.equal_energy import equal_energy as rule
+from fairwave.schemes.base import Scheme
+
+equal_energy = Scheme(name="equal_energy", plan=rule, levels=uniform_levels, one_copy_for_all=True)

@@ -1,0 +1,9 @@
+"""Ablation: the proposed effort, one noisy model for all."""
+
+from __future__ import annotations
+
+from fairwave.policy.access_point import uniform_levels
+from fairwave.policy.rules.proposed import maximise_utility as rule
+from fairwave.schemes.base import Scheme
+
+fair_energy_only = Scheme(name="fair_energy_only", plan=rule, levels=uniform_levels, one_copy_for_all=True)

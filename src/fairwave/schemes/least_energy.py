@@ -1,0 +1,9 @@
+"""Peer: a required number of iterations for the least energy; one noisy model for all."""
+
+from __future__ import annotations
+
+from fairwave.policy.access_point import uniform_levels
+from fairwave.policy.rules.least_energy import least_energy as rule
+from fairwave.schemes.base import Scheme
+
+least_energy = Scheme(name="least_energy", plan=rule, levels=uniform_levels, one_copy_for_all=True)

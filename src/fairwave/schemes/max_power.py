@@ -1,0 +1,9 @@
+"""The paper's benchmark as worded: full power, all iterations that fit, one noisy model for all."""
+
+from __future__ import annotations
+
+from fairwave.policy.access_point import uniform_levels
+from fairwave.policy.rules.max_power import max_power as rule
+from fairwave.schemes.base import Scheme
+
+max_power = Scheme(name="max_power", plan=rule, levels=uniform_levels, one_copy_for_all=True)

@@ -1,0 +1,9 @@
+"""Plain federated averaging: the benchmark's effort, no noise anywhere."""
+
+from __future__ import annotations
+
+from fairwave.policy.access_point import no_levels
+from fairwave.policy.rules.max_power import max_power as rule
+from fairwave.schemes.base import Scheme
+
+no_privacy = Scheme(name="no_privacy", plan=rule, levels=no_levels, one_copy_for_all=True, noisy_updates=False)

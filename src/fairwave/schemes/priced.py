@@ -1,0 +1,9 @@
+"""The benchmark with a price per iteration, calibrated to the paper's mean energy cut."""
+
+from __future__ import annotations
+
+from fairwave.policy.access_point import uniform_levels
+from fairwave.policy.rules.priced import priced as rule
+from fairwave.schemes.base import Scheme
+
+priced = Scheme(name="priced", plan=rule, levels=uniform_levels, one_copy_for_all=True)

@@ -1,0 +1,130 @@
+"""What every scheme in the registry must do."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+import xarray as xr
+
+import fairwave
+from fairwave import schemes
+from fairwave.errors import ArgumentError, ScenarioError
+from fairwave.policy import rules
+from fairwave.runs.results import FROM_PLAN
+
+TINY = [
+    "data.samples_per_device=60", "learning.batch_size=16", "cell.num_devices=3", "compute.bits_per_iteration=802816",
+]  # fmt: skip
+BASE_STD = 0.01 * 5.09980
+
+
+@pytest.fixture(scope="module")
+def results() -> xr.Dataset:
+    scenario = fairwave.load_scenario("small", TINY)
+    return fairwave.simulate(scenario, list(schemes.ALL), seeds=[3], rounds=2).results.sel(seed=3)
+
+
+def test_results_have_the_promised_shape(results):
+    assert results.sizes == {"scheme": len(schemes.ALL), "round": 2, "device": 3}
+    promised = {
+        "loss", "received_loss", "energy_j", "compute_energy_j", "transmit_energy_j", "local_iterations",
+        "transmit_power_w", "uplink_rate_bps", "deviation", "noise_std", "utility", "outage", "global_loss",
+        "test_accuracy",
+    }  # fmt: skip
+    assert promised <= set(results.data_vars)
+    assert all(np.isfinite(np.asarray(results[name], float)).all() for name in promised)
+
+
+@pytest.mark.parametrize("name", list(schemes.ALL))
+def test_limits_and_ranges(results, name):
+    one = results.sel(scheme=name)
+    assert ((one["deviation"] >= 0) & (one["deviation"] <= 1)).all()
+    assert (one["transmit_power_w"] <= 1.0 + 1e-9).all()
+    assert (one["local_iterations"] >= 10).all()
+    np.testing.assert_allclose(one["energy_j"], one["compute_energy_j"] + one["transmit_energy_j"], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "planned_by"),
+    [("proposed", "proposed"), ("max_power", "max_power"), ("amplifier_cap", "amplifier_cap"), ("priced", "priced"),
+     ("equal_energy", "equal_energy"), ("least_energy", "least_energy"), ("no_privacy", "max_power"),
+     ("fair_noise_only", "max_power"), ("fair_energy_only", "proposed")],
+)  # fmt: skip
+def test_plans_come_from_the_rules(name, planned_by):
+    assert schemes.ALL[name].plan is rules.ALL[planned_by]
+
+
+def test_schemes_that_plan_alike_meet_the_same_channels(results):
+    for name in FROM_PLAN:
+        expected = results[name].sel(scheme="max_power")
+        for other in ("no_privacy", "fair_noise_only"):
+            if name != "utility":  # which depends on what each device has learnt about its effort
+                np.testing.assert_allclose(results[name].sel(scheme=other), expected, rtol=1e-12)
+
+
+def test_noise_levels_are_what_the_scheme_says(results):
+    std = results["noise_std"]
+    assert (std.sel(scheme="no_privacy") == 0).all()
+    for name in ("max_power", "amplifier_cap", "priced", "equal_energy", "least_energy", "fair_energy_only"):
+        np.testing.assert_allclose(std.sel(scheme=name), BASE_STD, rtol=1e-5)
+    for name in ("proposed", "fair_noise_only"):
+        expected = BASE_STD / (1 - 0.6 * results["deviation"].sel(scheme=name))
+        np.testing.assert_allclose(std.sel(scheme=name), expected, rtol=1e-5)
+
+
+def test_a_broadcast_is_one_copy_and_fair_copies_differ():
+    from fairwave.data import sources
+    from fairwave.engine.round import Cell
+    from fairwave.learning.model import mlp
+
+    scenario, data = fairwave.load_scenario("small", TINY), sources.load("mnist")
+    for name, same in (("max_power", True), ("proposed", False), ("no_privacy", True)):
+        cell = Cell(scenario, schemes.ALL[name], mlp(scenario.learning.layer_sizes), data)
+        state, _ = cell.round(cell.start(), 0)
+        first = np.asarray(jax.tree.leaves(state.received)[1])
+        assert (np.ptp(first, axis=0).max() == 0) == same
+
+
+def test_adding_a_scheme_changes_no_other_and_twice_is_equal(results):
+    scenario = fairwave.load_scenario("small", TINY)
+    alone = fairwave.simulate(scenario, ["priced"], seeds=[3], rounds=2).results.sel(seed=3, scheme="priced")
+    xr.testing.assert_identical(alone, results.sel(scheme="priced"))
+
+
+def test_seeds_differ_and_targets_stop():
+    scenario = fairwave.load_scenario("small", [*TINY, "run.target_loss=1.5"])
+    two = fairwave.simulate(scenario, ["no_privacy"], seeds=[0, 1], rounds=40).results
+    assert two.sizes["round"] < 40
+    assert not np.allclose(two["energy_j"].sel(seed=0, round=1), two["energy_j"].sel(seed=1, round=1))
+    last = two["loss"].mean("device").sel(seed=0).dropna("round").values
+    assert last[-1] <= 1.5 < last[-2]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schemes": ["propsed"]}, "did you mean 'proposed'?"),
+        ({"schemes": []}, "at least one of each"),
+        ({"seeds": [1, 1]}, "none twice"),
+        ({"rounds": 0}, "at least one"),
+    ],
+)
+def test_wrong_arguments(change, said):
+    with pytest.raises(ArgumentError, match=said):
+        fairwave.simulate("small", **change)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["privacy.mode=provable"], "cannot be simulated"),
+        (["privacy.copies=nested"], "cannot be simulated"),
+        (["data.refreshed_samples=3"], "cannot be simulated"),
+        (["learning.layer_sizes=[100, 10]"], "make them fit"),
+        (["data.source=nowhere"], "no data set or file"),
+    ],
+)
+def test_what_cannot_run_is_refused(overrides, said):
+    with pytest.raises(ScenarioError, match=said):
+        fairwave.simulate(fairwave.load_scenario("small", overrides), rounds=1)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairwave.data.partition import share_out
+from fairwave.errors import ScenarioError
+from fairwave.scenario.partition import Dirichlet, FromFile, Iid, QuantitySkew, Shards
+
+LABELS = np.random.default_rng(0).integers(0, 10, 3_000)
+LAWS = [
+    Iid(law="iid"),
+    Dirichlet(law="dirichlet", alpha=0.5),
+    Shards(law="shards", per_device=2),
+    QuantitySkew(law="quantity", alpha=2.0),
+]
+
+
+def entropy(labels: np.ndarray) -> float:
+    share = np.bincount(labels, minlength=10) / labels.size
+    return float(-(share[share > 0] * np.log(share[share > 0])).sum())
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.law)
+def test_every_sample_has_one_holder(law):
+    holdings = share_out(law, LABELS, 10, seed=1)
+    held = np.concatenate([holdings.of(device) for device in range(10)])
+    assert sorted(held.tolist()) == list(range(LABELS.size))
+    again = share_out(law, LABELS, 10, seed=1)
+    assert (again.samples == holdings.samples).all()
+    assert (share_out(law, LABELS, 10, seed=2).counts.shape) == (10,)
+
+
+def test_iid_is_even_and_mixed():
+    holdings = share_out(LAWS[0], LABELS, 10, seed=1)
+    assert set(holdings.counts.tolist()) == {300}
+    assert min(entropy(LABELS[holdings.of(k)]) for k in range(10)) > 2.2
+
+
+def test_skew_is_skewed():
+    few = share_out(Dirichlet(law="dirichlet", alpha=0.1), LABELS, 10, seed=1)
+    assert np.mean([entropy(LABELS[few.of(k)]) for k in range(10)]) < 1.5
+    shards = share_out(LAWS[2], LABELS, 10, seed=1)
+    assert max(len(np.unique(LABELS[shards.of(k)])) for k in range(10)) <= 4
+    sizes = share_out(LAWS[3], LABELS, 10, seed=1).counts
+    assert sizes.max() > 2 * sizes.min()
+
+
+def test_a_limit_on_samples():
+    assert share_out(LAWS[0], LABELS, 10, seed=1, samples_per_device=7).counts.tolist() == [7] * 10
+
+
+def test_from_file(tmp_path: Path):
+    owner = np.arange(LABELS.size) % 4 - 1
+    path = tmp_path / "owner.csv"
+    path.write_text("device\n" + "\n".join(map(str, owner)), "utf-8")
+    holdings = share_out(FromFile(law="file", file=path), LABELS, 3, seed=0)
+    assert (holdings.of(1) == np.flatnonzero(owner == 1)).all()
+    with pytest.raises(ScenarioError, match=r"outside -1 \.\. 1"):
+        share_out(FromFile(law="file", file=path), LABELS, 2, seed=0)
+    with pytest.raises(ScenarioError, match="3000 rows for 2999 samples"):
+        share_out(FromFile(law="file", file=path), LABELS[1:], 3, seed=0)
+
+
+def test_a_device_without_data_is_refused():
+    with pytest.raises(ScenarioError, match="gets none of the 5 samples"):
+        share_out(LAWS[0], LABELS[:5], 10, seed=0)

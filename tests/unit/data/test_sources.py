@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairwave.data.sources import load
+from fairwave.errors import ScenarioError
+
+NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+
+
+def idx(array: np.ndarray) -> bytes:
+    return struct.pack(f">HBB{array.ndim}I", 0, 0x08, array.ndim, *array.shape) + array.astype(np.uint8).tobytes()
+
+
+@pytest.fixture
+def arrays() -> list[np.ndarray]:
+    draw = np.random.default_rng(0)
+    return [
+        draw.integers(0, 256, (30, 28, 28)), draw.integers(0, 10, 30),
+        draw.integers(0, 256, (12, 28, 28)), draw.integers(0, 10, 12),
+    ]  # fmt: skip
+
+
+def test_bundled_mnist_is_the_canonical_one():
+    """Sizes, classes and the well-known counts of the canonical files: 5,923 zeros and 6,742 ones in training."""
+    data = load("mnist")
+    assert (data.train_inputs.shape, data.test_inputs.shape) == ((60_000, 28, 28), (10_000, 28, 28))
+    assert (data.num_classes, data.num_features) == (10, 784)
+    assert np.bincount(data.train_labels)[:2].tolist() == [5_923, 6_742]
+    assert data.train_labels[:8].tolist() == [5, 0, 4, 1, 9, 2, 1, 3]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_idx_folder(arrays, packed: bool, tmp_path: Path):
+    for name, array in zip(NAMES, arrays, strict=True):
+        content = idx(array)
+        (tmp_path / (f"{name}.gz" if packed else name)).write_bytes(gzip.compress(content) if packed else content)
+    data = load(str(tmp_path))
+    assert (data.train_inputs == arrays[0]).all() and (data.test_labels == arrays[3]).all()
+
+
+def test_npz(arrays, tmp_path: Path):
+    names = ("train_images", "train_labels", "test_images", "test_labels")
+    np.savez(tmp_path / "set.npz", **dict(zip(names, arrays, strict=True)))
+    assert (load(str(tmp_path / "set.npz")).train_inputs == arrays[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda a: [a[0][:5], *a[1:]], "one label per input"),
+        (lambda a: [a[0], a[1] - 20, *a[2:]], "number the classes from 0"),
+        (lambda a: [a[0] * np.nan, *a[1:]], "not finite"),
+        (lambda a: [a[0][:0], a[1][:0], *a[2:]], "one label per input"),
+    ],
+)
+def test_arrays_that_do_not_fit(arrays, change, said, tmp_path: Path):
+    names = ("train_images", "train_labels", "test_images", "test_labels")
+    np.savez(tmp_path / "set.npz", **dict(zip(names, change(arrays), strict=True)))
+    with pytest.raises(ScenarioError, match=said):
+        load(str(tmp_path / "set.npz"))
+
+
+def test_files_that_are_no_data_set(tmp_path: Path):
+    with pytest.raises(ScenarioError, match="no data set or file"):
+        load("nowhere")
+    with pytest.raises(ScenarioError, match="no file train-images"):
+        load(str(tmp_path))
+    (tmp_path / "broken.npz").write_bytes(b"PK but no")
+    with pytest.raises(ScenarioError, match=r"not a readable \.npz"):
+        load(str(tmp_path / "broken.npz"))
+    (tmp_path / NAMES[0]).write_bytes(b"\x00\x00\x08\x03\x00")
+    with pytest.raises(ScenarioError, match="not a valid idx file"):
+        load(str(tmp_path))
+    (tmp_path / "set.csv").write_text("1,2\n", "utf-8")
+    with pytest.raises(ScenarioError, match="unknown kind of file"):
+        load(str(tmp_path / "set.csv"))

@@ -1,0 +1,187 @@
+"""One round of the engine against a plain NumPy twin, and what must not depend on how it is run."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fairwave
+from fairwave import schemes
+from fairwave.data.sources import DataSet
+from fairwave.engine.round import Cell
+from fairwave.keys import Stream, device_key
+from fairwave.learning.loss import Samples, local_gradient, local_loss, mean_loss, scaled
+from fairwave.learning.model import Model, mlp
+from fairwave.policy.plan import Case
+from fairwave.runs.simulate import iterate
+from fairwave.scenario.parameters import Scenario
+
+TWIN = Path(__file__).parents[3] / "examples" / "one_round_by_hand.py"
+spec = importlib.util.spec_from_file_location("one_round_by_hand", TWIN)
+assert spec is not None and spec.loader is not None
+by_hand = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(by_hand)
+
+
+@pytest.fixture(scope="module")
+def data() -> DataSet:
+    draw = np.random.default_rng(0)
+    centres = draw.integers(0, 256, (3, 30))
+    labels = draw.integers(0, 3, 400).astype(np.int32)
+    inputs = np.clip(centres[labels] + draw.normal(0, 40, (400, 30)), 0, 255).astype(np.uint8)
+    return DataSet(inputs[:300], labels[:300], inputs[300:], labels[300:])
+
+
+def scenario(*overrides: str) -> Scenario:
+    return fairwave.load_scenario(
+        "paper-clean",
+        [
+            "cell.num_devices=3", "learning.layer_sizes=[30, 8, 3]", "learning.batch_size=16",
+            "learning.learning_rate=0.05", "compute.bits_per_iteration=802816", *overrides,
+        ],
+    )  # fmt: skip
+
+
+def cell(data: DataSet, name: str, *overrides: str, threads: int | None = None) -> Cell:
+    chosen = scenario(*overrides)
+    return Cell(chosen, schemes.ALL[name], mlp(chosen.learning.layer_sizes), data, threads)
+
+
+def as_numpy(tree, device: int | None = None):
+    return [{k: np.asarray(v if device is None else v[device], np.float64) for k, v in layer.items()} for layer in tree]
+
+
+def picks(run: Cell, number: int, device: int, held: int, iterations: int) -> list[np.ndarray]:
+    """The samples of every batch, from the same addresses as the engine's."""
+    key = device_key(run.root, number, Stream.BATCH, device)
+    draw = jax.vmap(lambda i: jax.random.randint(jax.random.fold_in(key, i), (16,), 0, held))
+    return list(np.asarray(draw(jnp.arange(iterations))))
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0, 0.3])
+def test_two_rounds_agree_with_the_twin(data, weight):
+    """Without noise, to single precision; the batches are read off the same addresses."""
+    run = cell(data, "no_privacy", f"learning.gradient_weight={weight}")
+    state = run.start()
+    for number in range(2):
+        after, record = run.round(state, number)
+        own = [run.holdings.of(k) for k in range(3)]
+        batches = [picks(run, number, k, own[k].size, int(record.plan.local_iterations[k])) for k in range(3)]
+        inputs = data.train_inputs.astype(np.float64) / 255
+        model, updates, losses = by_hand.one_round(
+            as_numpy(state.global_params),
+            [as_numpy(state.received, k) for k in range(3)],
+            [(inputs[k], data.train_labels[k]) for k in own],
+            batches,
+            learning_rate=0.05,
+            gradient_weight=weight,
+        )
+        for ours, theirs in zip(as_numpy(after.global_params), model, strict=True):
+            for name in ours:
+                np.testing.assert_allclose(ours[name], theirs[name], atol=2e-5)
+        np.testing.assert_allclose(record.loss, losses, atol=2e-5)
+        lengths = [np.sqrt(sum((v**2).sum() for layer in u for v in layer.values())) for u in updates]
+        np.testing.assert_allclose(record.update_norm, lengths, rtol=2e-4)
+        state = after
+
+
+def test_a_twin_with_the_wrong_correction_is_noticed(data):
+    """The mutant: xi = 0 in the twin, 1 in the engine."""
+    models = []
+    for weight in (0, 1):
+        run = cell(data, "no_privacy", f"learning.gradient_weight={weight}")
+        models.append(jax.tree.leaves(run.round(run.start(), 0)[0].global_params))
+    gap = max(float(jnp.abs(a - b).max()) for a, b in zip(models[0], models[1], strict=True))
+    assert gap > 1e-3
+
+
+def test_surrogate_gradient_by_finite_differences(data):
+    """Eq. (4): the gradient that training follows at h is that of L(w+h) - (grad L(w) - xi * mean)' h."""
+    network = mlp((30, 8, 3))
+    params = network.init(jax.random.key(1))
+    flat, unravel = jax.flatten_util.ravel_pytree(jax.tree.map(lambda leaf: leaf.astype(jnp.float64), params))
+    inputs, labels = jnp.asarray(data.train_inputs / 255.0), jnp.asarray(data.train_labels)
+    own = jax.grad(lambda v: mean_loss(network, unravel(v), inputs, labels))(flat)
+    mean = own + 0.1 * jnp.sin(jnp.arange(flat.size))
+    step = 0.01 * jnp.cos(jnp.arange(flat.size))
+
+    def surrogate(h):
+        return mean_loss(network, unravel(flat + h), inputs, labels) - (own - 0.7 * mean) @ h
+
+    from fairwave.learning.local import correction_term, surrogate_gradient
+
+    batch = jax.grad(lambda v: mean_loss(network, unravel(v), inputs, labels))(flat + step)
+    ours = surrogate_gradient(batch, correction_term(own, mean, 0.7))
+    for index in range(0, flat.size, 37):
+        nudge = jnp.zeros(flat.size).at[index].set(1e-6)
+        slope = (surrogate(step + nudge) - surrogate(step - nudge)) / 2e-6
+        assert float(ours[index]) == pytest.approx(float(slope), abs=1e-6)
+
+
+@pytest.mark.parametrize("held", [1, 7, 1_000, 1_001, 2_500])
+def test_chunks_do_not_change_loss_or_gradient(held):
+    draw = np.random.default_rng(1)
+    inputs, labels = jnp.asarray(draw.random((3_000, 5)), jnp.float32), jnp.asarray(draw.integers(0, 2, 3_000))
+    own = np.zeros(2_600, np.int32)
+    own[:held] = draw.permutation(3_000)[:held]
+    samples = Samples(inputs, labels, jnp.asarray(own), jnp.asarray(held))
+    network = mlp((5, 4, 2))
+    params = network.init(jax.random.key(0))
+    whole, gradient = jax.value_and_grad(
+        lambda p: mean_loss(network, p, scaled(inputs[own[:held]]), labels[own[:held]])
+    )(params)
+    ours, ours_gradient = local_gradient(network, params, samples)
+    assert float(local_loss(network, params, samples)) == pytest.approx(float(whole), rel=1e-5)
+    assert float(ours) == pytest.approx(float(whole), rel=1e-5)
+    for a, b in zip(jax.tree.leaves(ours_gradient), jax.tree.leaves(gradient), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_the_number_of_threads_changes_nothing(data):
+    results = []
+    for threads in (1, 2, 3):
+        run = cell(data, "proposed", "cell.num_devices=5", threads=threads)
+        state = run.start()
+        for number in range(3):
+            state, record = run.round(state, number)
+        results.append((state, record))
+    for other in results[1:]:
+        for a, b in zip(jax.tree.leaves(results[0]), jax.tree.leaves(other), strict=True):
+            np.testing.assert_allclose(np.asarray(a, float), np.asarray(b, float), rtol=1e-5, atol=1e-6)
+
+
+def test_a_round_replays_from_its_state_alone(data):
+    run = cell(data, "proposed", "privacy.local_noise=true")
+    states = [state for state, _ in iterate(run, 4)]
+    again = [state for state, _ in iterate(cell(data, "proposed", "privacy.local_noise=true"), 4, states[1], first=2)]
+    for a, b in zip(jax.tree.leaves(states[3]), jax.tree.leaves(again[1]), strict=True):
+        assert (np.asarray(a) == np.asarray(b)).all()
+
+
+def test_all_in_outage_changes_nothing(data):
+    run = cell(data, "proposed", "radio.max_transmit_power_w=1e-9")
+    state = run.start()
+    after, record = run.round(state, 0)
+    assert (np.asarray(record.plan.case) == Case.OUTAGE).all() and not np.asarray(record.delivered).any()
+    for name in ("global_params", "received", "memory", "deviation"):
+        for a, b in zip(jax.tree.leaves(getattr(state, name)), jax.tree.leaves(getattr(after, name)), strict=True):
+            assert (np.asarray(a) == np.asarray(b)).all()
+    assert float(record.plan.energy_j.sum()) == 0.0
+
+
+def test_a_foreign_model_can_be_trained(data):
+    """Any pytree with `init` and `losses`: least squares on one weight vector, without classes."""
+
+    def losses(params, inputs, labels):
+        return (inputs @ params["w"] - labels) ** 2
+
+    linear = Model(init=lambda key: {"w": jnp.zeros(30, jnp.float32)}, losses=losses)
+    run = Cell(scenario("learning.learning_rate=0.01"), schemes.ALL["no_privacy"], linear, data)
+    records = [record for _, record in iterate(run, 5)]
+    assert float(records[-1].loss.mean()) < 0.5 * float(records[0].received_loss.mean())
+    assert np.isnan(records[-1].test_accuracy)
