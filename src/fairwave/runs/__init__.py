@@ -1,0 +1,1 @@
+"""Runs of several schemes and seeds, and their results."""
