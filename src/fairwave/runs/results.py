@@ -40,7 +40,9 @@ def to_dataset(runs: Runs, schemes: Sequence[str], seeds: Sequence[int]) -> xr.D
         return np.stack([[_padded([_value(r, name) for r in runs[s, k]], most) for k in seeds] for s in schemes])
 
     by_device = ("scheme", "seed", "round", "device")
-    variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {name: (by_device, stacked(name)) for name in (*FROM_PLAN, *PER_DEVICE, "outage")}
+    variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
+        name: (by_device, stacked(name)) for name in (*FROM_PLAN, *PER_DEVICE, "outage")
+    }
     variables |= {name: (by_device[:3], stacked(name)) for name in PER_ROUND}
     num_devices = variables["loss"][1].shape[-1]
     coords = {

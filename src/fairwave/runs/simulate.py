@@ -68,7 +68,9 @@ def simulate(
     return Simulation(scenario=scenario, results=to_dataset(runs, list(schemes), list(seeds)))
 
 
-def iterate(cell: Cell, num_rounds: int, state: State | None = None, first: int = 0) -> Iterator[tuple[State, RoundRecord]]:
+def iterate(
+    cell: Cell, num_rounds: int, state: State | None = None, first: int = 0
+) -> Iterator[tuple[State, RoundRecord]]:
     """Rounds from `first` on, each with the state after it, until the last or the scenario's target."""
     current = cell.start() if state is None else state
     for number in range(first, num_rounds):
@@ -97,7 +99,9 @@ def _check(scenario: Scenario, schemes: Sequence[str], seeds: Sequence[int], rou
     if privacy.mode != "paper":
         raise ScenarioError(f"privacy.mode: '{privacy.mode}' cannot be simulated by this version; choose 'paper'")
     if privacy.copies != "independent":
-        raise ScenarioError(f"privacy.copies: '{privacy.copies}' cannot be simulated by this version; choose 'independent'")
+        raise ScenarioError(
+            f"privacy.copies: '{privacy.copies}' cannot be simulated by this version; choose 'independent'"
+        )
     if scenario.data.refreshed_samples:
         raise ScenarioError("data.refreshed_samples: cannot be simulated by this version; set it to 0")
 
