@@ -33,11 +33,11 @@ from fairwave.scenario.quantity import (
     Time,
     TimeEach,
     one,
+    whole,
 )
 from fairwave.units import NUMBER
 
 Probability = Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12))]
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Group(BaseModel):
@@ -49,10 +49,10 @@ class Group(BaseModel):
 class Cell(Group):
     """Who is in the cell and how long a round lasts."""
 
-    num_devices: int = Field(ge=1, le=100_000_000)
+    num_devices: Annotated[int, *whole(1, 100_000_000)]
     """Number of devices, K."""
     placement: Placement
-    """Where the devices stand: law linspace, list, disc or file."""
+    """Where the devices stand. Laws: linspace (near_m, far_m), list (distance_m), disc (radius_m), file (file)."""
     deadline_s: Time
     """Time block T in which a device computes and uploads."""
     excess_loss: RatioEach = 1.0
@@ -83,7 +83,7 @@ class Radio(Group):
     charge_gradient_upload: bool = False
     """Charge the gradient exchange as a second upload of the same size."""
     fading: Fading
-    """Law of the block fading: none, rayleigh, rician or nakagami."""
+    """Block fading. Laws: none, rayleigh (scale), rician (scale, k_factor), nakagami (scale, shape)."""
     channel_error_std: NonNegative = 0.0
     """Error of the channel estimate: std of its real and of its imaginary part."""
     outage_probability: Probability = 0.01
@@ -133,9 +133,9 @@ class Utility(Group):
     """First guess of beta2, the compute energy that divides the deviation by e."""
     effort_fit: Literal["paper", "prior", "window"]
     """How beta1 and beta2 follow the observed deviations."""
-    effort_window: int = Field(default=8, ge=1, le=1000)
+    effort_window: Annotated[int, *whole(1, 1000)] = 8
     """Observations kept by the fit 'window'."""
-    effort_ridge: NonNegative = 0.01
+    effort_ridge: Annotated[float, *one(Limit(NUMBER, 1e-8, low_allowed=True))] = 0.01
     """Pull of the fit 'window' towards the first guess."""
     iteration_price_j: Energy
     """Rule priced: joules that one iteration is worth."""
@@ -173,13 +173,13 @@ class Learning(Group):
 
     model: Literal["mlp"]
     """Kind of model."""
-    layer_sizes: tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...] = Field(min_length=2)
+    layer_sizes: tuple[Annotated[int, *whole(1, 1_000_000)], ...] = Field(min_length=2)
     """Units per layer, input first."""
-    bits_per_parameter: Annotated[int, Field(ge=1, le=64)]
+    bits_per_parameter: Annotated[int, *whole(1, 64)]
     """Bits that one parameter takes on the air."""
     learning_rate: Positive
     """Step size eta of local training."""
-    batch_size: int = Field(ge=1, le=10_000_000)
+    batch_size: Annotated[int, *whole(1, 10_000_000)]
     """Samples per local iteration."""
     gradient_weight: NonNegative
     """Weight xi of the mean gradient in the local problem."""
@@ -210,22 +210,22 @@ class Data(Group):
 
     source: str = Field(min_length=1)
     """Data set."""
-    bits_per_feature: Annotated[int, Field(ge=1, le=64)]
+    bits_per_feature: Annotated[int, *whole(1, 64)]
     """Bits of one input value as stored on the device."""
     partition: Partition
-    """Who holds which samples: law iid, dirichlet, shards, quantity or file."""
-    samples_per_device: Annotated[int, Field(ge=1)] | None = None
+    """Who holds which samples. Laws: iid, dirichlet (alpha), shards (per_device), quantity (alpha), file (file)."""
+    samples_per_device: Annotated[int, *whole(1, 10**9)] | None = None
     """Samples each device holds; left out, the data set is shared out equally."""
-    refreshed_samples: int = Field(default=0, ge=0)
+    refreshed_samples: Annotated[int, *whole(0, 10**9)] = 0
     """Samples that each device replaces every round."""
 
 
 class Run(Group):
     """How long, and from which seed."""
 
-    seed: Seed
+    seed: Annotated[int, *whole(0, 2**53)]
     """Root of all randomness."""
-    num_rounds: int = Field(ge=1, le=1_000_000)
+    num_rounds: Annotated[int, *whole(1, 1_000_000)]
     """Communication rounds M."""
     target_loss: Positive | None = None
     """Stop when the mean device loss reaches this."""

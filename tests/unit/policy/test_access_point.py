@@ -121,7 +121,7 @@ def test_release_puts_the_parts_together():
     draw = np.random.default_rng(4)
     common = draw.normal(size=30)
     updates = jnp.asarray(np.vstack([common, common, -common]) + 0.1 * draw.normal(size=(3, 30)))
-    given = release(
+    given_back = release(
         fair_levels,
         privacy,
         jnp.zeros(30),
@@ -130,7 +130,19 @@ def test_release_puts_the_parts_together():
         last_deviation=jnp.zeros(3),
         last_score=no_score(3),
     )
-    assert float(given.deviation[2]) == 1.0
+    assert float(given_back.deviation[2]) == 1.0
     base = privacy.sensitivity * 5.09980
-    assert float(given.noise_std[2]) == pytest.approx(base / 0.4, rel=1e-5)
-    assert given.score.seen.all()
+    assert float(given_back.noise_std[2]) == pytest.approx(base / 0.4, rel=1e-5)
+    assert given_back.score.seen.all()
+
+
+@pytest.mark.parametrize("length", [1e2, 1e4, 1e5])
+def test_leave_one_out_survives_a_long_update_in_single_precision(length):
+    draw = np.random.default_rng(6)
+    common = draw.normal(size=20_000)
+    updates = (0.5 * common + draw.normal(size=(10, 20_000))) * np.where(np.arange(10) == 0, length, 1.0)[:, None]
+    expected = cosine(updates[0], updates[1:].mean(axis=0))
+    ours = similarity(
+        "leave_one_out", jnp.zeros(20_000, jnp.float32), jnp.asarray(updates, jnp.float32), jnp.ones(10, bool)
+    )
+    assert float(ours[0]) == pytest.approx(expected, abs=0.01)
