@@ -52,6 +52,13 @@ def test_table_names_policies_and_fairness(run):
     assert "Jain" in outcome.out and "interior" in outcome.out
 
 
+def test_a_narrow_terminal_gets_the_essential_columns(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = run("plan", "small", "--no-fading", "--battery", "2 Wh")
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    assert "interior" in outcome.out and "max_power" in outcome.out and "iterations" in outcome.out
+
+
 def test_csv_and_files_agree(run, tmp_path: Path):
     outcome = run("plan", "small", "--draws", "20", "--format", "csv", "--out", str(tmp_path / "plan.parquet"))
     rows = list(csv.DictReader(io.StringIO(outcome.out)))

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _SLOW = 200_000
 """Plans per policy from which a progress bar is worth its lines."""
-_PIPE_WIDTH = 150
 
 
 class Format(enum.StrEnum):
@@ -150,7 +149,8 @@ def _print(plan: xr.Dataset, fairness: dict[str, dict[str, float]], form: Format
         case Format.TABLE:
             from rich.console import Console
 
-            from fairwave.report.plan_table import plan_tables
+            from fairwave.report.plan_table import FULL_WIDTH, plan_tables
 
-            narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
-            Console(width=None if narrow else _PIPE_WIDTH).print(plan_tables(plan, fairness, rows))
+            given = sys.stdout.isatty() or "COLUMNS" in os.environ
+            console = Console(width=None if given else FULL_WIDTH)
+            console.print(plan_tables(plan, fairness, rows, console.width))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from rich.console import Group
@@ -12,7 +13,12 @@ from rich.text import Text
 if TYPE_CHECKING:
     import xarray as xr
 
-_COLUMNS = (
+FULL_WIDTH = 145
+_Column: TypeAlias = tuple[str, str, float, str]
+"""Title, variable, scale, format."""
+
+_COLUMNS: tuple[_Column, ...] = (
+    ("distance\n(m)", "distance_m", 1.0, "{:.1f}"),
     ("iterations", "local_iterations", 1.0, "{:.1f}"),
     ("power\n(mW)", "transmit_power_w", 1e3, "{:.1f}"),
     ("rate\n(Mbit/s)", "uplink_rate_bps", 1e-6, "{:.2f}"),
@@ -24,33 +30,35 @@ _COLUMNS = (
     ("utility", "utility", 1.0, "{:.4f}"),
     ("outage\n(%)", "outage_fraction", 1e2, "{:.2f}"),
 )
+_ESSENTIAL = ("local_iterations", "transmit_power_w", "uplink_rate_bps", "energy_j")
 _BATTERY = ("battery\n(rounds)", "battery_life_rounds", 1.0, "{:,.0f}")
 
 
-def plan_tables(plan: xr.Dataset, fairness: dict[str, dict[str, float]], rows: int) -> Group:
-    """Devices under each policy, evenly picked if there are more than `rows`, and the fairness summary."""
-    tables = [_device_table(plan.sel(policy=name), str(name), rows) for name in plan["policy"].values]
+def plan_tables(plan: xr.Dataset, fairness: dict[str, dict[str, float]], rows: int, width: int) -> Group:
+    """Devices under each policy, evenly picked if there are more than `rows`, and the fairness summary.
+
+    A terminal narrower than `FULL_WIDTH` gets the essential columns only.
+    """
+    columns = [column for column in _COLUMNS if width >= FULL_WIDTH or column[1] in _ESSENTIAL]
+    columns += [_BATTERY] if "battery_life_rounds" in plan else []
+    tables = [_device_table(plan.sel(policy=name), str(name), rows, columns) for name in plan["policy"].values]
     return Group(*tables, _fairness_table(fairness))
 
 
-def _device_table(plan: xr.Dataset, policy: str, rows: int) -> Table:
-    columns = [*_COLUMNS, _BATTERY] if "battery_life_rounds" in plan else list(_COLUMNS)
+def _device_table(plan: xr.Dataset, policy: str, rows: int, columns: Sequence[_Column]) -> Table:
     num_devices = plan.sizes["device"]
     shown = np.unique(np.linspace(0, num_devices - 1, min(rows, num_devices)).round().astype(int))
     draws = "no fading" if plan.attrs["draws"] == 1 else f"mean of {plan.attrs['draws']} channel draws"
     of_all = f", {shown.size} of {num_devices:,} devices" if shown.size < num_devices else ""
     table = Table(title=f"{policy} ({draws}{of_all})", title_justify="left")
     table.add_column("device", justify="right")
-    table.add_column("distance\n(m)", justify="right")
     for title, *_ in columns:
         table.add_column(title, justify="right")
     table.add_column("case")
     for index in shown:
         device = plan.isel(device=index)
         cells = [_cell(float(device[name]) * scale, form) for _, name, scale, form in columns]
-        table.add_row(
-            Text(str(device["device"].item())), f"{float(device['distance_m']):.1f}", *cells, str(device["case"].item())
-        )
+        table.add_row(Text(str(device["device"].item())), *cells, str(device["case"].item()))
     return table
 
 
