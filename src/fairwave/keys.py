@@ -25,8 +25,6 @@ class Stream(enum.IntEnum):
     BATCH = 5
     LOCAL_NOISE = 6
     RELEASE_NOISE = 7
-    PARTICIPATION = 8
-    REFRESH = 9
 
 
 def run_key(seed: int) -> Key:

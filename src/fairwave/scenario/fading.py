@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from fairwave.scenario.group import Group
 from fairwave.scenario.quantity import Limit, NonNegative, Positive, one
 from fairwave.units import NUMBER
 
 
-class _Law(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class NoFading(_Law):
+class NoFading(Group):
     """The channel is its path loss."""
 
     law: Literal["none"]
@@ -25,7 +22,7 @@ class NoFading(_Law):
         return 1.0
 
 
-class _Scattered(_Law):
+class _Scattered(Group):
     scale: Positive
     """Rayleigh scale of the amplitude; the mean power gain is twice its square."""
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import itertools
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fairwave.scenario.fading import Fading
+from fairwave.scenario.group import Group
 from fairwave.scenario.partition import Partition
 from fairwave.scenario.placement import Placement
 from fairwave.scenario.quantity import (
@@ -38,12 +39,6 @@ from fairwave.scenario.quantity import (
 from fairwave.units import NUMBER
 
 Probability = Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12))]
-
-
-class Group(BaseModel):
-    """Strict and frozen: an unknown key is an error, never a silently ignored wish."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class Cell(Group):

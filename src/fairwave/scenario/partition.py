@@ -4,36 +4,33 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from fairwave.scenario.group import Group
 from fairwave.scenario.quantity import Column, Positive
 
 
-class _Law(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class Iid(_Law):
+class Iid(Group):
     """Samples shuffled and shared out equally."""
 
     law: Literal["iid"]
 
 
-class Dirichlet(_Law):
+class Dirichlet(Group):
     """Each class is split over the devices in Dirichlet proportions; a small alpha gives devices few classes."""
 
     law: Literal["dirichlet"]
     alpha: Positive
 
 
-class Shards(_Law):
+class Shards(Group):
     """Samples sorted by class and cut into shards, of which each device gets a few."""
 
     law: Literal["shards"]
     per_device: int = Field(ge=1, le=1000)
 
 
-class QuantitySkew(_Law):
+class QuantitySkew(Group):
     """Classes mixed evenly, but numbers of samples in Dirichlet proportions."""
 
     law: Literal["quantity"]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from fairwave.scenario.group import Group
 from fairwave.scenario.quantity import Column, Length, LengthEach
 
 
-class _Law(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class Linspace(_Law):
+class Linspace(Group):
     """Evenly spaced distances, near and far end included."""
 
     law: Literal["linspace"]
@@ -27,14 +24,14 @@ class Linspace(_Law):
         return self
 
 
-class Listed(_Law):
+class Listed(Group):
     """The distances themselves."""
 
     law: Literal["list"]
     distance_m: LengthEach
 
 
-class Disc(_Law):
+class Disc(Group):
     """Uniform over the area of a ring around the access point; drawn once per seed."""
 
     law: Literal["disc"]

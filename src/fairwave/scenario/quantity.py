@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import BeforeValidator, WithJsonSchema
 
+from fairwave.scenario.group import Group
 from fairwave.units import (
     COUNT,
     ENERGY,
@@ -28,10 +29,8 @@ from fairwave.units import (
 )
 
 
-class Column(BaseModel):
+class Column(Group):
     """One column of a CSV or Parquet file: a value per device, in SI units."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: Path
     column: str

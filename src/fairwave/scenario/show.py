@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairwave.scenario.parameters import Group, Scenario
+from fairwave.scenario.group import Group
+from fairwave.scenario.parameters import Scenario
 
 
 def to_toml(scenario: Scenario) -> str:

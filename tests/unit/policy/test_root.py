@@ -35,7 +35,9 @@ def test_agrees_with_brentq(index: int, backwards: bool):
 
 
 def test_ends_are_answers_too():
-    rising = lambda x: x - 2.0  # noqa: E731
+    def rising(x):
+        return x - 2.0
+
     assert float(sign_change(rising, jnp.asarray(3.0), jnp.asarray(5.0))) == 3.0
     assert float(sign_change(rising, jnp.asarray(0.0), jnp.asarray(1.0))) == 1.0
     assert float(sign_change(rising, jnp.asarray(2.0), jnp.asarray(1e9))) == 2.0

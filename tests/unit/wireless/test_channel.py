@@ -26,7 +26,9 @@ pytestmark = pytest.mark.statistical
 
 
 def draw(law: Fading, error_std: float = 0.0, seed: int = 3):
-    one = lambda round_index: draw_channel(law, error_std, run_key(seed), round_index, jnp.asarray(7))  # noqa: E731
+    def one(round_index):
+        return draw_channel(law, error_std, run_key(seed), round_index, jnp.asarray(7))
+
     return jax.tree.map(np.asarray, jax.vmap(one)(jnp.arange(SAMPLES)))
 
 
