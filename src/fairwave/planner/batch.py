@@ -32,7 +32,10 @@ from fairwave.wireless.fading import Channel, draw_channel
 
 CPU_LANES = 32_768
 GPU_LANES = 1_048_576
+CACHED_LANES = 4_096
+"""Lanes of one device's arithmetic that a core's second-level cache holds."""
 LARGEST_VIOLATION = 1e-9
+CASE_NAMES = np.array([case.name.lower() for case in Case])
 
 Averages = dict[str, Array]
 
@@ -66,7 +69,8 @@ class Totals(eqx.Module):
     """Sums over draws for one device."""
 
     plan: DevicePlan
-    local_accuracy: Scalar
+    local_accuracy: Scalar | None
+    """Only where the loss is known to be convex."""
     worst_violation: Scalar
     case_count: Int[Array, " case"]
     failed: Count
@@ -98,10 +102,13 @@ def average_plans(
             part = jax.tree.map(lambda leaf: leaf[members] if np.ndim(leaf) else leaf, fleet)
             tell = functools.partial(_tell, progress, stop, count)
             averages = _over_draws(setting, part, members, run_key(scenario.run.seed), num_draws, deep, tell)
-        for name, value in averages.items():
+        _certify(np.asarray(averages.pop("worst_violation"))[:count], start)
+        columns = {name: np.asarray(value) for name, value in averages.items()}
+        columns["case"] = CASE_NAMES[columns["case"]]
+        for name, value in columns.items():
             if name not in result:
                 result[name] = np.empty((num_devices, *value.shape[1:]), value.dtype)
-            result[name][start : start + count] = np.asarray(value)[:count]
+            result[name][start : start + count] = value[:count]
 
     work(0)  # compiles once and lays out the result, before the threads start
     with ThreadPoolExecutor(os.cpu_count() if on_cpu else 1) as pool:
@@ -112,7 +119,6 @@ def average_plans(
             stop.set()
             pool.shutdown(cancel_futures=True)
             raise
-    _certify(result)
     return result
 
 
@@ -144,7 +150,7 @@ def _over_draws(
     if num_draws == 1:
         averages: Averages = _average_tile(setting, fleet, _draw_tile(setting.radio, root, np.arange(1), members))
         tell(1)
-        return {name: value for name, value in averages.items() if name != "case_fraction"}
+        return averages
     totals = None
     for first in range(0, num_draws, deep):
         rounds = np.arange(first, first + deep)
@@ -167,7 +173,17 @@ def _draw_tile(radio: Radio, root: Key, rounds: Int[Array, " draw"], members: In
 @functools.partial(jax.jit, static_argnums=0)
 def _average_tile(setting: Setting, fleet: Fleet, channels: Channel) -> Averages:
     """Plans of some devices for a single draw, in one program: what a million devices run."""
-    averages: Averages = _averages(_sum_tile(setting, fleet, channels, jnp.ones(1, bool)))
+    lanes = channels.fading_gain.shape[0]
+    size = lanes if lanes % CACHED_LANES or jax.default_backend() != "cpu" else CACHED_LANES
+    wide, shared = eqx.partition(fleet, lambda leaf: leaf.ndim > 0)
+
+    def block(own: tuple[Fleet, Channel]) -> Averages:
+        totals = _sum_tile(setting, eqx.combine(own[0], shared), own[1], jnp.ones(1, bool))
+        averages: Averages = _averages(totals)
+        return {name: value for name, value in averages.items() if name != "case_fraction"}
+
+    blocks = jax.tree.map(lambda leaf: leaf.reshape(-1, size, *leaf.shape[1:]), (wide, channels))
+    averages: Averages = jax.tree.map(jnp.ravel, jax.lax.map(block, blocks))
     return averages
 
 
@@ -195,7 +211,7 @@ def _one_draw(setting: Setting, device_fleet: Fleet, channel: Channel, counts: F
     sent = plan.case != int(Case.OUTAGE)
     totals = Totals(
         plan=plan,
-        local_accuracy=jnp.where(sent, _local_accuracy(setting.learning, plan.local_iterations), 0.0),
+        local_accuracy=_local_accuracy(setting.learning, plan.local_iterations, sent),
         worst_violation=plan.violation,
         case_count=(jnp.arange(len(Case)) == plan.case).astype(jnp.int64),
         failed=(sent & (channel.fading_gain < planned_gain)).astype(jnp.int64),
@@ -205,16 +221,17 @@ def _one_draw(setting: Setting, device_fleet: Fleet, channel: Channel, counts: F
     return counted
 
 
-def _local_accuracy(learning: Learning, iterations: Count) -> Scalar:
+def _local_accuracy(learning: Learning, iterations: Count, sent: Flag) -> Scalar | None:
     if learning.smoothness is None or learning.strong_convexity is None:
-        return jnp.full((), jnp.nan)
-    return accuracy_bound(
+        return None
+    reached = accuracy_bound(
         "corrected",
         iterations.astype(float),
         learning_rate=learning.learning_rate,
         smoothness=learning.smoothness,
         strong_convexity=learning.strong_convexity,
     )
+    return jnp.where(sent, reached, 0.0)
 
 
 @jax.jit
@@ -234,7 +251,9 @@ def _averages(totals: Totals) -> Averages:
     outages = totals.case_count[:, int(Case.OUTAGE)]
     sent = totals.draws - outages
     share = jnp.where(sent > 0, 1.0 / jnp.maximum(sent, 1), jnp.nan)
-    summed = {name: getattr(totals.plan, name) for name in AVERAGED} | {"local_accuracy": totals.local_accuracy}
+    summed = {name: getattr(totals.plan, name) for name in AVERAGED}
+    if totals.local_accuracy is not None:
+        summed["local_accuracy"] = totals.local_accuracy
     return {
         "outage_fraction": outages / totals.draws,
         "failed_upload_fraction": totals.failed / totals.draws,
@@ -245,12 +264,11 @@ def _averages(totals: Totals) -> Averages:
     }
 
 
-def _certify(result: dict[str, np.ndarray]) -> None:
+def _certify(violation: np.ndarray, start: int) -> None:
     """Raise where a solve failed; written so that NaN fails too."""
-    bad = np.flatnonzero(~(result["worst_violation"] <= LARGEST_VIOLATION))
+    bad = np.flatnonzero(~(violation <= LARGEST_VIOLATION))
     if bad.size:
-        worst = result["worst_violation"][bad[0]]
         raise SolveError(
-            f"device {bad[0]}: its optimum breaks a constraint by {worst:.3g} (relative); "
+            f"device {start + bad[0]}: its optimum breaks a constraint by {violation[bad[0]]:.3g} (relative); "
             "check its parameters for extreme values and report the scenario"
         )

@@ -11,10 +11,9 @@ import jax
 import numpy as np
 
 from fairwave.errors import ArgumentError, did_you_mean
-from fairwave.planner.batch import AVERAGED, average_plans
+from fairwave.planner.batch import AVERAGED, CASE_NAMES, average_plans
 from fairwave.policy import rules
 from fairwave.policy.fleet import fleet
-from fairwave.policy.plan import Case
 from fairwave.scenario.fading import NoFading
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
@@ -65,11 +64,10 @@ def plan(
         return columns[0][None] if len(columns) == 1 else np.stack(columns)
 
     by_device = ("policy", "device")
-    case_names = np.array([case.name.lower() for case in Case])
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {name: (by_device, stacked(name)) for name in AVERAGED}
     for name in ("outage_fraction", "failed_upload_fraction"):
         variables[name] = (by_device, stacked(name))
-    variables["case"] = (by_device, case_names[stacked("case")])
+    variables["case"] = (by_device, stacked("case"))
     if num_draws > 1:
         variables["case_fraction"] = ((*by_device, "case_name"), stacked("case_fraction"))
     if scenario.learning.smoothness is not None:
@@ -84,7 +82,7 @@ def plan(
         coords={
             "policy": names,
             "device": list(labels) if labels is not None else np.arange(scenario.cell.num_devices),
-            "case_name": case_names,
+            "case_name": CASE_NAMES,
             "distance_m": ("device", distance_m),
             "path_loss_db": ("device", -10.0 * np.log10(path_gain)),
         },
