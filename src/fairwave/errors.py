@@ -4,7 +4,8 @@ FairwaveError
 ├── ScenarioError   a scenario, an override or a device file is wrong
 ├── ArgumentError   an option of a command or an argument of a call is wrong
 ├── SolveError      a device's optimum could not be certified
-└── OutputError     a result could not be written
+├── OutputError     a result could not be written
+└── StoreError      a run's file is damaged, busy, or not what it was taken for
 
 A message is one line: where, what, remedy. The command line prints it and exits with `exit_code`;
 anything that is not a FairwaveError is a bug and keeps its traceback.
@@ -44,6 +45,12 @@ class OutputError(FairwaveError):
     """A result could not be written."""
 
     exit_code = 4
+
+
+class StoreError(FairwaveError):
+    """A run's file is damaged, busy, or not what it was taken for."""
+
+    exit_code = 5
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -25,6 +25,8 @@ class Stream(enum.IntEnum):
     BATCH = 5
     LOCAL_NOISE = 6
     RELEASE_NOISE = 7
+    PARTICIPATION = 8
+    STRAGGLING = 9
 
 
 def run_key(seed: int) -> Key:
@@ -35,6 +37,11 @@ def run_key(seed: int) -> Key:
 def device_key(root: Key, round_index: int | Count, stream: Stream, device_index: int | Count) -> Key:
     """The key of one device's draw in one round."""
     return jax.random.fold_in(jax.random.fold_in(jax.random.fold_in(root, round_index), stream), device_index)
+
+
+def round_key(root: Key, round_index: int | Count, stream: Stream) -> Key:
+    """The key of a draw that concerns the whole cell in one round."""
+    return device_key(root, round_index, stream, 0)
 
 
 def host_generator(seed: int, stream: Stream) -> np.random.Generator:

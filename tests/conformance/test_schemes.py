@@ -9,9 +9,9 @@ import xarray as xr
 
 import fairwave
 from fairwave import schemes
+from fairwave.engine.records import FROM_PLAN
 from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.policy import rules
-from fairwave.runs.results import FROM_PLAN
 
 TINY = [
     "data.samples_per_device=60", "learning.batch_size=16", "cell.num_devices=3", "compute.bits_per_iteration=802816",
@@ -76,11 +76,11 @@ def test_noise_levels_are_what_the_scheme_says(results):
 def test_a_broadcast_is_one_copy_and_fair_copies_differ():
     from fairwave.data import sources
     from fairwave.engine.round import Cell
-    from fairwave.learning.model import mlp
+    from fairwave.learning.models import model_of
 
     scenario, data = fairwave.load_scenario("small", TINY), sources.load("mnist")
     for name, same in (("max_power", True), ("proposed", False), ("no_privacy", True)):
-        cell = Cell(scenario, schemes.ALL[name], mlp(scenario.learning.layer_sizes), data)
+        cell = Cell(scenario, schemes.ALL[name], model_of(scenario.learning), data)
         state, _ = cell.round(cell.start(), 0)
         first = np.asarray(jax.tree.leaves(state.received)[1])
         assert (np.ptp(first, axis=0).max() == 0) == same

@@ -8,7 +8,7 @@ import sys
 import click
 import typer
 
-from fairwave.cli import plan, scenario
+from fairwave.cli import export, plan, report, reproduce, run, runs, scenario
 from fairwave.errors import FairwaveError, OutputError
 
 INTERRUPTED = 130
@@ -17,13 +17,19 @@ INTERRUPTED = 130
 app = typer.Typer(
     name="fairwave",
     help="Utility-fair, differentially private federated learning over a wireless cell.\n\n"
-    "Start with:  fairwave plan paper --no-fading",
+    "Start with:  fairwave run small   then   fairwave report runs/small",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command("run")(run.run)
+app.command("resume")(run.resume)
+app.command("report")(report.report)
+app.command("export")(export.export)
+app.command("reproduce")(reproduce.reproduce)
 app.command("plan")(plan.plan)
+app.add_typer(runs.app, name="runs")
 app.add_typer(scenario.app, name="scenario")
 
 

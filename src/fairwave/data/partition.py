@@ -14,20 +14,36 @@ from fairwave.scenario.table_files import TableFile
 
 @dataclasses.dataclass(frozen=True)
 class Holdings:
-    """Sample numbers of every device, padded to the largest holding, and how many of them count."""
+    """Each device's share of the samples, and how many of it the device holds at a time."""
 
     samples: np.ndarray
+    """Sample numbers of every device's share, padded to the largest."""
+    shares: np.ndarray
+    """How many of these are the device's."""
     counts: np.ndarray
+    """How many of them it holds at a time."""
+    refreshed: int
+    """How many of them it replaces every round."""
 
-    def of(self, device: int) -> np.ndarray:
-        """The samples of one device."""
-        return self.samples[device, : self.counts[device]]
+    def of(self, device: int, round_index: int = 0) -> np.ndarray:
+        """The samples that one device holds in a round."""
+        place = round_index * self.refreshed + np.arange(self.counts[device])
+        return np.asarray(self.samples[device, place % self.shares[device]])
 
 
 def share_out(
-    law: Partition, labels: np.ndarray, num_devices: int, seed: int, samples_per_device: int | None = None
+    law: Partition,
+    labels: np.ndarray,
+    num_devices: int,
+    seed: int,
+    samples_per_device: int | None = None,
+    refreshed: int = 0,
 ) -> Holdings:
-    """The samples of every device under a law; at most `samples_per_device` each where that is given."""
+    """The samples of every device under a law; at most `samples_per_device` at a time where that is given.
+
+    With `refreshed`, that window slides over the device's share by so many samples a round: the number of samples
+    stays the same, and so does the law.
+    """
     draw = host_generator(seed, Stream.PARTITION)
     match law:
         case Iid():
@@ -41,18 +57,24 @@ def share_out(
             parts = np.split(draw.permutation(labels.size), cuts.round().astype(int))
         case FromFile():
             parts = _from_file(law, labels.size, num_devices)
-    parts = [part[:samples_per_device] for part in parts]
     empty = [device for device, part in enumerate(parts) if part.size == 0]
     if empty:
         raise ScenarioError(
             f"data.partition: device {empty[0]} gets none of the {labels.size} samples; use fewer devices, more data, "
             "or a milder law"
         )
-    counts = np.array([part.size for part in parts], np.int32)
-    samples = np.zeros((num_devices, counts.max()), np.int32)
+    shares = np.array([part.size for part in parts], np.int32)
+    counts = np.minimum(shares, samples_per_device or shares.max()).astype(np.int32)
+    full = np.flatnonzero(counts == shares)
+    if refreshed and full.size:
+        raise ScenarioError(
+            f"data.refreshed_samples: device {full[0]} already holds all {shares[full[0]]} samples of its share; set "
+            "data.samples_per_device below that, or refreshed_samples to 0"
+        )
+    samples = np.zeros((num_devices, (shares if refreshed else counts).max()), np.int32)
     for device, part in enumerate(parts):
-        samples[device, : part.size] = part
-    return Holdings(samples, counts)
+        samples[device, : part.size] = part[: samples.shape[1]]
+    return Holdings(samples, shares, counts, refreshed)
 
 
 def _by_class(labels: np.ndarray, num_devices: int, alpha: float, draw: np.random.Generator) -> list[np.ndarray]:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import importlib.resources
-import struct
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from fairwave.data.csv_files import TRAIN, read_csv_folder
+from fairwave.data.hugging_face import read_hugging_face
+from fairwave.data.idx_files import read_idx_folder
 from fairwave.errors import ScenarioError
 
-_IDX_TYPES = {0x08: np.uint8, 0x09: np.int8, 0x0B: np.int16, 0x0C: np.int32, 0x0D: np.float32, 0x0E: np.float64}
+HUB = "hf:"
+
 _PARTS = ("train_images", "train_labels", "test_images", "test_labels")
-_IDX_NAMES = {
-    "train_images": "train-images-idx3-ubyte",
-    "train_labels": "train-labels-idx1-ubyte",
-    "test_images": "t10k-images-idx3-ubyte",
-    "test_labels": "t10k-labels-idx1-ubyte",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,19 +40,26 @@ class DataSet:
 
 
 def load(source: str) -> DataSet:
-    """The data set that a scenario names: 'mnist', an .npz file, or a folder of idx files as MNIST comes in."""
+    """The data set that a scenario names."""
     if source == "mnist":
         with importlib.resources.as_file(importlib.resources.files("fairwave.data") / "mnist.npz") as path:
             return _checked(_from_npz(path), source)
+    if source.startswith(HUB):
+        return _checked(read_hugging_face(source.removeprefix(HUB)), source)
     path = Path(source)
     if not path.exists():
-        raise ScenarioError(f"data.source: no data set or file '{source}'; give 'mnist', an .npz file or an idx folder")
+        raise ScenarioError(
+            f"data.source: no data set or file '{source}'; give 'mnist', an .npz file, a folder of idx or CSV files, "
+            "or 'hf:NAME'"
+        )
     if path.is_dir():
-        return _checked(_from_idx_folder(path), source)
+        read = read_csv_folder if (path / TRAIN).exists() else read_idx_folder
+        return _checked(read(path), source)
     if path.suffix == ".npz":
         return _checked(_from_npz(path), source)
     raise ScenarioError(
-        f"data.source: unknown kind of file '{path.suffix}' ({source}); give .npz or a folder of idx files"
+        f"data.source: unknown kind of file '{path.suffix}' ({source}); give an .npz file, or a folder with {TRAIN} "
+        "and test.csv or with idx files"
     )
 
 
@@ -69,30 +72,6 @@ def _from_npz(path: Path) -> dict[str, np.ndarray]:
             return {name: arrays[name] for name in _PARTS}
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise ScenarioError(f"{path}: not a readable .npz file ({str(error).splitlines()[0]}); re-export it") from None
-
-
-def _from_idx_folder(folder: Path) -> dict[str, np.ndarray]:
-    arrays = {}
-    for part, name in _IDX_NAMES.items():
-        found = [path for path in (folder / name, folder / f"{name}.gz") if path.exists()]
-        if not found:
-            raise ScenarioError(f"{folder}: no file {name} or {name}.gz; an idx data set has the four files of MNIST")
-        arrays[part] = _read_idx(found[0])
-    return arrays
-
-
-def _read_idx(path: Path) -> np.ndarray:
-    """One array in the idx format: two zero bytes, type, number of axes, their lengths (big endian), values."""
-    try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        zero, kind, axes = struct.unpack(">HBB", content[:4])
-        shape = struct.unpack(f">{axes}I", content[4 : 4 + 4 * axes])
-        if zero != 0 or kind not in _IDX_TYPES:
-            raise ValueError("the first bytes are not those of an idx file")
-        dtype = np.dtype(_IDX_TYPES[kind])
-        return np.frombuffer(content, dtype.newbyteorder(">"), offset=4 + 4 * axes).reshape(shape).astype(dtype)
-    except (OSError, EOFError, ValueError, struct.error) as error:
-        raise ScenarioError(f"{path}: not a valid idx file ({error}); download or export it again") from None
 
 
 def _checked(arrays: dict[str, np.ndarray], source: str) -> DataSet:

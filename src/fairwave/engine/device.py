@@ -89,6 +89,12 @@ def _gradient(model: Model, shared: Any, own: Any) -> tuple[Scalar, Tree]:
     return local_gradient(model, received, Samples(inputs, labels, held, count))
 
 
+def _received_loss(model: Model, shared: Any, own: Any) -> Scalar:
+    inputs, labels = shared
+    received, held, count = own
+    return local_loss(model, received, Samples(inputs, labels, held, count))
+
+
 def _loss(model: Model, shared: Any, own: Any) -> Scalar:
     params, inputs, labels = shared
     return local_loss(model, params, Samples(inputs, labels, *own))
@@ -104,6 +110,12 @@ def training_map(setting: LocalTraining) -> DeviceMap:
 def gradient_map(model: Model) -> DeviceMap:
     """Loss and gradient of every device's copy over all its data."""
     return DeviceMap(functools.partial(_gradient, model))
+
+
+@functools.cache
+def received_loss_map(model: Model) -> DeviceMap:
+    """Loss of every device's copy over all its data."""
+    return DeviceMap(functools.partial(_received_loss, model))
 
 
 @functools.cache

@@ -10,12 +10,14 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Float
 
 from fairwave.data.partition import Holdings, share_out
 from fairwave.data.sources import DataSet
-from fairwave.engine.device import LocalTraining, Work, gradient_map, loss_map, training_map
+from fairwave.engine.attendance import Attendance, Window, attendance
+from fairwave.engine.device import LocalTraining, Work, gradient_map, loss_map, received_loss_map, training_map
 from fairwave.engine.state import RoundRecord, State
 from fairwave.keys import Stream, device_key, run_key
 from fairwave.learning.aggregate import mean_gradient
@@ -23,7 +25,7 @@ from fairwave.learning.evaluate import accuracy
 from fairwave.learning.local import correction_term
 from fairwave.learning.loss import global_loss
 from fairwave.learning.model import Model, Tree
-from fairwave.policy.access_point import Release, release, released_copy, uniform_levels
+from fairwave.policy.access_point import release, released_copy, uniform_levels
 from fairwave.policy.contribution import no_score
 from fairwave.policy.effort_fit import EffortMemory, Strategy, fit_effort, no_memory
 from fairwave.policy.fleet import Fleet, fleet
@@ -35,6 +37,8 @@ from fairwave.schemes.base import Scheme
 from fairwave.types import Count, Flag, FlagPerDevice, Key, PerDevice, Scalar
 from fairwave.wireless.channel_knowledge import safe_gain
 from fairwave.wireless.fading import draw_channel
+from fairwave.wireless.fleet import distances_m
+from fairwave.wireless.path_loss import path_loss_db
 
 
 class Cell:
@@ -50,18 +54,25 @@ class Cell:
             scenario.cell.num_devices,
             scenario.run.seed,
             scenario.data.samples_per_device,
+            scenario.data.refreshed_samples,
         )
         with jax.enable_x64(True):
             self.root = run_key(scenario.run.seed)
             self.fleet: Fleet = fleet(scenario, DeviceValues(scenario))
             self.samples = (jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels))
             self.test = (jnp.asarray(data.test_inputs), jnp.asarray(data.test_labels))
-            self.own = (jnp.asarray(self.holdings.samples), jnp.asarray(self.holdings.counts))
+            self.window = Window(self.holdings)
             self.devices = jnp.arange(scenario.cell.num_devices)
             privacy, learning = scenario.privacy, scenario.learning
             noisy = privacy.local_noise and scheme.noisy_updates
-            local_std = float(uniform_levels(privacy, jnp.zeros(1))[0]) if noisy else 0.0
-        self.training = LocalTraining(model, learning.batch_size, learning.learning_rate, local_std)
+            self.local_std = float(uniform_levels(privacy, jnp.zeros(1))[0]) if noisy else 0.0
+        self.training = LocalTraining(model, learning.batch_size, learning.learning_rate, self.local_std)
+
+    def geometry(self) -> dict[str, np.ndarray]:
+        """Where the devices stand."""
+        distance_m = distances_m(self.scenario, DeviceValues(self.scenario))
+        path_gain = np.broadcast_to(np.asarray(self.fleet.device.path_gain), distance_m.shape)
+        return {"distance_m": np.asarray(distance_m), "path_loss_db": path_loss_db(path_gain)}
 
     def start(self) -> State:
         """Before the first round: everybody holds the same random model."""
@@ -83,40 +94,68 @@ class Cell:
             return self._round(state, jnp.asarray(round_index))
 
     def _round(self, state: State, number: Count) -> tuple[State, RoundRecord]:
-        scenario, scheme = self.scenario, self.scheme
-        plan, delivered = _plan(scheme.plan, scenario.radio, self.fleet, state.memory, self.root, number, self.devices)
-        received_loss, correction = self._exchange(state, delivered)
+        scenario, scheme, size = self.scenario, self.scheme, self.scenario.cell
+        present = attendance(
+            size.num_devices, size.participants or size.num_devices, size.straggler_probability, self.root, number
+        )
+        plan, arrives = _plan(
+            scheme.plan,
+            scenario.radio,
+            self.fleet,
+            state.memory,
+            self.root,
+            number,
+            self.devices,
+            present.participating,
+        )
+        delivered = arrives & ~present.late
+        held, chosen = self.window.at(number), present.chosen
+        own = (held[chosen], self.window.counts[chosen])
+        received = _of(state.received, chosen)
+        received_loss, correction = self._exchange(received, own, delivered[chosen])
         trained = training_map(self.training)(
             (self.root, number, *self.samples),
-            Work(state.received, correction, *self.own, plan.local_iterations, self.devices),
+            Work(received, correction, *own, plan.local_iterations[chosen], chosen),
             self.num_threads,
         )
-        params, copies, given = _finish(
-            scheme, scenario.privacy, state, trained.update, delivered, self.root, number, self.devices
+        after, noise_std = _finish(
+            scheme, scenario.privacy, state, trained.update, present, delivered, self.root, number, self.devices
         )
         utility = scenario.utility
-        memory = _fit(utility.effort_fit, utility.effort_ridge, state.memory, plan, given.deviation, delivered)
-        true_losses = loss_map(self.model)((params, *self.samples), self.own, self.num_threads)
+        memory = _fit(utility.effort_fit, utility.effort_ridge, state.memory, plan, after.deviation, delivered)
+        everyone = (held, self.window.counts)
+        true_losses = loss_map(self.model)((after.global_params, *self.samples), everyone, self.num_threads)
+        absent = jnp.full(size.num_devices, jnp.nan)
         record = RoundRecord(
             plan=plan,
+            participating=present.participating,
+            late=present.late,
             delivered=delivered,
-            received_loss=received_loss,
-            loss=trained.loss,
-            update_norm=trained.update_norm,
-            deviation=given.deviation,
-            noise_std=given.noise_std,
-            global_loss=global_loss(true_losses, self.own[1]),
-            test_accuracy=_accuracy(self.model, params, *self.test),
+            received_loss=absent.at[chosen].set(received_loss),
+            loss=absent.at[chosen].set(trained.loss),
+            update_norm=absent.at[chosen].set(trained.update_norm),
+            deviation=after.deviation,
+            noise_std=noise_std,
+            global_loss=global_loss(true_losses, self.window.counts),
+            test_accuracy=_accuracy(self.model, after.global_params, *self.test),
         )
-        return State(params, copies, given.deviation, given.score, memory), record
+        return State(after.global_params, after.received, after.deviation, after.score, memory), record
 
-    def _exchange(self, state: State, delivered: FlagPerDevice) -> tuple[PerDevice, Tree]:
+    def _exchange(
+        self, received: Tree, own: tuple[Array, Array], delivered: Bool[Array, " participant"]
+    ) -> tuple[Float[Array, " participant"], Tree]:
         """Loss of each received copy, and the correction that the mean gradient makes to each local problem."""
-        loss, gradients = gradient_map(self.model)(self.samples, (state.received, *self.own), self.num_threads)
         if not self.scenario.learning.gradient_exchange:
-            return loss, jax.tree.map(jnp.zeros_like, gradients)
+            loss = received_loss_map(self.model)(self.samples, (received, *own), self.num_threads)
+            return loss, jax.tree.map(jnp.zeros_like, received)
+        loss, gradients = gradient_map(self.model)(self.samples, (received, *own), self.num_threads)
         mean, weight = mean_gradient(gradients, delivered), self.scenario.learning.gradient_weight
         return loss, jax.vmap(lambda own: correction_term(own, mean, weight))(gradients)
+
+
+def _of(tree: Tree, devices: Array) -> Tree:
+    """Some devices' part of a tree with a leading device axis."""
+    return jax.tree.map(lambda leaf: leaf[devices], tree)
 
 
 _accuracy = jax.jit(accuracy, static_argnums=0)
@@ -124,18 +163,27 @@ _accuracy = jax.jit(accuracy, static_argnums=0)
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _plan(
-    rule: Rule, radio: Radio, members: Fleet, memory: EffortMemory, root: Key, number: Count, devices: Array
+    rule: Rule,
+    radio: Radio,
+    members: Fleet,
+    memory: EffortMemory,
+    root: Key,
+    number: Count,
+    devices: Array,
+    participating: FlagPerDevice,
 ) -> tuple[DevicePlan, FlagPerDevice]:
-    """Every device's plan over its channel, and whether its upload will arrive."""
+    """Every participant's plan over its channel, and whether its upload gets through."""
 
-    def one(member: Fleet, own_memory: EffortMemory, index: Count) -> tuple[DevicePlan, Array]:
+    def one(member: Fleet, own_memory: EffortMemory, index: Count, asked: Flag) -> tuple[DevicePlan, Array]:
         channel = draw_channel(radio.fading, radio.channel_error_std, root, number, index)
         planned_gain = safe_gain(channel.estimated_gain, radio.channel_error_std, radio.outage_probability)
         plan = plan_round(rule, member.device, planned_gain, member.preferences, own_memory.effort)
-        return plan, (plan.case != int(Case.OUTAGE)) & (channel.fading_gain >= planned_gain)
+        sent = asked & (plan.case != int(Case.OUTAGE))
+        plan = jax.tree.map(lambda leaf: jnp.where(asked, leaf, jnp.zeros_like(leaf)), plan)
+        return plan, sent & (channel.fading_gain >= planned_gain)
 
     axes = jax.tree.map(lambda leaf: 0 if leaf.ndim else None, members)
-    return jax.vmap(one, in_axes=(axes, 0, 0))(members, memory, devices)
+    return jax.vmap(one, in_axes=(axes, 0, 0, 0))(members, memory, devices, participating)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -144,32 +192,42 @@ def _finish(
     privacy: Privacy,
     state: State,
     updates: Tree,
+    present: Attendance,
     delivered: FlagPerDevice,
     root: Key,
     number: Count,
     devices: Array,
-) -> tuple[Tree, Tree, Release]:
-    """What the access point does with the updates: the new model, every device's copy, deviations and noise levels."""
-    params = scheme.aggregate(state.global_params, updates, delivered)
+) -> tuple[State, PerDevice]:
+    """What the access point does with the participants' updates: the next state but for the devices' own memory.
+
+    A participant whose update was not used gets nothing and keeps its copy and deviation; a device that was not
+    asked gets a copy at the noise level of its last deviation.
+    """
+    chosen = present.chosen
+    params = scheme.aggregate(state.global_params, updates, delivered[chosen])
     flat, unravel = ravel_pytree(params)
     given = release(
         scheme.levels,
         privacy,
         flat,
         jax.vmap(lambda tree: ravel_pytree(tree)[0])(updates),
-        participating=delivered,
-        last_deviation=state.deviation,
-        last_score=state.score,
+        participating=delivered[chosen],
+        last_deviation=state.deviation[chosen],
+        last_score=_of(state.score, chosen),
     )
-    recipients = jnp.zeros_like(devices) if scheme.one_copy_for_all else devices
+    deviation = state.deviation.at[chosen].set(given.deviation)
+    score = jax.tree.map(lambda old, new: old.at[chosen].set(new), state.score, given.score)
+    noise_std = scheme.levels(privacy, deviation)
+    recipients = jnp.zeros_like(devices) if scheme.same_for_all and privacy.broadcast else devices
     noise = jax.vmap(
         lambda index: jax.random.normal(device_key(root, number, Stream.RELEASE_NOISE, index), flat.shape, flat.dtype)
     )(recipients)
-    copies = jax.vmap(unravel)(released_copy(flat, given.noise_std.astype(flat.dtype), noise))
+    copies = jax.vmap(unravel)(released_copy(flat, noise_std.astype(flat.dtype), noise))
+    served = delivered | ~present.participating
     kept = jax.tree.map(
-        lambda new, old: jnp.where(delivered.reshape(-1, *[1] * (new.ndim - 1)), new, old), copies, state.received
+        lambda new, old: jnp.where(served.reshape(-1, *[1] * (new.ndim - 1)), new, old), copies, state.received
     )
-    return params, kept, given
+    return State(params, kept, deviation, score, state.memory), noise_std
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

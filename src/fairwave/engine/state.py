@@ -27,12 +27,17 @@ class RoundRecord(eqx.Module):
     """What happened in one round."""
 
     plan: DevicePlan
+    """All zeros for a device that was not asked to take part."""
+    participating: FlagPerDevice
+    """Who was asked to take part."""
+    late: FlagPerDevice
+    """Whose update came after the deadline: energy spent, update not used."""
     delivered: FlagPerDevice
-    """Whose update arrived; false in outage and where the channel estimate was wrong."""
+    """Whose update was used; false in outage, where the channel estimate was wrong, and where it came late."""
     received_loss: PerDevice
-    """Loss of the copy that the device received, on its own data."""
+    """Loss of the copy that the device received, on its own data; NaN for a device that did not take part."""
     loss: PerDevice
-    """Loss after local training, on its own data."""
+    """Loss after local training, on its own data; NaN likewise."""
     update_norm: PerDevice
     deviation: PerDevice
     noise_std: PerDevice

@@ -1,4 +1,4 @@
-"""What fairwave asks of a model, and the models it brings.
+"""What fairwave asks of a model.
 
 A model is any pytree of parameters with two functions: `init` draws one, `losses` gives the loss of each sample.
 `logits` is for accuracy; a model without classes leaves it out.
@@ -7,10 +7,7 @@ A model is any pytree of parameters with two functions: `init` draws one, `losse
 from __future__ import annotations
 
 import dataclasses
-import functools
-import itertools
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import jax
@@ -23,6 +20,7 @@ Tree: TypeAlias = Any
 """A pytree of parameters."""
 Inputs: TypeAlias = Float[Array, "sample ..."]
 Labels: TypeAlias = Int[Array, " sample"]
+Logits: TypeAlias = Float[Array, "sample class"]
 
 
 def no_penalty(params: Tree) -> Scalar:
@@ -36,47 +34,31 @@ class Model:
 
     init: Callable[[Key], Tree]
     losses: Callable[[Tree, Inputs, Labels], Float[Array, " sample"]]
-    logits: Callable[[Tree, Inputs], Float[Array, "sample class"]] | None = None
+    logits: Callable[[Tree, Inputs], Logits] | None = None
     penalty: Callable[[Tree], Scalar] = no_penalty
     """Added to the mean loss, such as a regulariser."""
 
 
-def cross_entropy(logits: Float[Array, "sample class"], labels: Labels) -> Float[Array, " sample"]:
+def cross_entropy(logits: Logits, labels: Labels) -> Float[Array, " sample"]:
     """Negative log likelihood of each sample's class."""
     return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], axis=1)[:, 0]
 
 
 @dataclasses.dataclass(frozen=True)
-class Mlp:
-    """Dense layers with ReLU between them; inputs are flattened."""
+class SquaredLength:
+    """Half the squared length of all parameters, weighted."""
 
-    layer_sizes: tuple[int, ...]
+    weight: float
 
-    def init(self, key: Key) -> Tree:
-        """Uniform within 1/sqrt(fan-in), weights and biases alike."""
-        layers = []
-        for index, (fan_in, fan_out) in enumerate(itertools.pairwise(self.layer_sizes)):
-            weight_key, bias_key = jax.random.split(jax.random.fold_in(key, index))
-            bound = 1.0 / math.sqrt(fan_in)
-            weight = jax.random.uniform(weight_key, (fan_in, fan_out), jnp.float32, -bound, bound)
-            bias = jax.random.uniform(bias_key, (fan_out,), jnp.float32, -bound, bound)
-            layers.append({"weight": weight, "bias": bias})
-        return layers
-
-    def logits(self, params: Sequence[dict[str, Array]], inputs: Inputs) -> Float[Array, "sample class"]:
-        """Unnormalised log probabilities."""
-        hidden = inputs.reshape(inputs.shape[0], -1)
-        for layer in params[:-1]:
-            hidden = jax.nn.relu(hidden @ layer["weight"] + layer["bias"][None, :])
-        return hidden @ params[-1]["weight"] + params[-1]["bias"][None, :]
-
-    def losses(self, params: Sequence[dict[str, Array]], inputs: Inputs, labels: Labels) -> Float[Array, " sample"]:
-        """Loss of each sample."""
-        return cross_entropy(self.logits(params, inputs), labels)
+    def __call__(self, params: Tree) -> Scalar:
+        """The penalty of some parameters."""
+        return 0.5 * self.weight * jnp.sum(jnp.stack([jnp.sum(leaf**2) for leaf in jax.tree.leaves(params)]))
 
 
-@functools.cache
-def mlp(layer_sizes: tuple[int, ...]) -> Model:
-    """The paper's network for (784, 128, 64, 10); softmax regression for two sizes."""
-    network = Mlp(layer_sizes)
-    return Model(init=network.init, losses=network.losses, logits=network.logits)
+def classifier(init: Callable[[Key], Tree], logits: Callable[[Tree, Inputs], Logits], l2: float = 0.0) -> Model:
+    """A model that is trained by cross entropy, from what draws its parameters and what scores the classes."""
+
+    def losses(params: Tree, inputs: Inputs, labels: Labels) -> Float[Array, " sample"]:
+        return cross_entropy(logits(params, inputs), labels)
+
+    return Model(init=init, losses=losses, logits=logits, penalty=SquaredLength(l2) if l2 > 0.0 else no_penalty)

@@ -19,6 +19,7 @@ from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.wireless.fleet import distances_m
+from fairwave.wireless.path_loss import path_loss_db
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -84,7 +85,7 @@ def plan(
             "device": list(labels) if labels is not None else np.arange(scenario.cell.num_devices),
             "case_name": CASE_NAMES,
             "distance_m": ("device", distance_m),
-            "path_loss_db": ("device", -10.0 * np.log10(path_gain)),
+            "path_loss_db": ("device", path_loss_db(path_gain)),
         },
         attrs={
             "draws": num_draws,

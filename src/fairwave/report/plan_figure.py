@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairwave.errors import OutputError
+from fairwave.report.style import COLOURS, MARKERS, STATIC
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,8 +19,6 @@ _PANELS = (
     ("local_iterations", 1.0, "local iterations"),
     ("uplink_rate_bps", 1e-6, "uplink rate (Mbit/s)"),
 )
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-_MARKERS = "osD^vP"
 _JOINED = 50
 """Devices up to which points are joined by lines."""
 _MOST_POINTS = 4_000
@@ -32,7 +31,7 @@ def draw_plan(plan: xr.Dataset, path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    with pyplot.rc_context({"font.size": 9, "svg.hashsalt": "fairwave", "svg.fonttype": "none"}):
+    with pyplot.rc_context(STATIC):
         figure, axes = pyplot.subplots(1, len(_PANELS), figsize=(11, 3.6), layout="constrained")
         order = np.argsort(plan["path_loss_db"].values)
         few = order.size <= _JOINED
@@ -45,8 +44,8 @@ def draw_plan(plan: xr.Dataset, path: Path) -> None:
                 axis.plot(
                     loss_db,
                     plan[name].sel(policy=policy).values[order] * scale,
-                    color=_COLOURS[index % len(_COLOURS)],
-                    marker=_MARKERS[index % len(_MARKERS)] if few else ".",
+                    color=COLOURS[index % len(COLOURS)],
+                    marker=MARKERS[index % len(MARKERS)] if few else ".",
                     markersize=(4 if index == 0 else 6) if few else 2,
                     markerfacecolor=None if index == 0 else "none",
                     linestyle="-" if few else "none",

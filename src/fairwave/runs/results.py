@@ -7,62 +7,51 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairwave.engine.state import RoundRecord
-from fairwave.policy.plan import Case
+from fairwave.engine.records import FROM_PLAN, PER_DEVICE, PER_ROUND, Arrays
+from fairwave.runs.order import Track
 
 if TYPE_CHECKING:
     import xarray as xr
 
-FROM_PLAN = (
-    "optimal_iterations",
-    "local_iterations",
-    "transmit_power_w",
-    "uplink_rate_bps",
-    "compute_energy_j",
-    "transmit_energy_j",
-    "energy_j",
-    "utility",
-)
-PER_DEVICE = ("loss", "received_loss", "update_norm", "deviation", "noise_std", "delivered")
-PER_ROUND = ("global_loss", "test_accuracy")
-
-Runs = Mapping[tuple[str, int], Sequence[RoundRecord]]
-"""Records of every (scheme, seed), round by round."""
+Records = Mapping[Track, Sequence[Arrays]]
+"""Records of every track, round by round."""
+Layouts = Mapping[int, Arrays]
+"""Where the devices of each seed stand and what they hold."""
 
 
-def to_dataset(runs: Runs, schemes: Sequence[str], seeds: Sequence[int]) -> xr.Dataset:
-    """All runs side by side; a run that stopped early is padded with NaN. Rounds are numbered from 1."""
+def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds: Sequence[int]) -> xr.Dataset:
+    """All tracks side by side; one that stopped early or is not done is padded with NaN. Rounds count from 1."""
     import xarray as xr
 
-    most = max(len(records) for records in runs.values())
+    most = max(len(rounds) for rounds in records.values())
 
     def stacked(name: str) -> np.ndarray:
-        return np.stack([[_padded([_value(r, name) for r in runs[s, k]], most) for k in seeds] for s in schemes])
+        example = next(rounds[0][name] for rounds in records.values() if rounds)
+        return np.stack(
+            [[_padded([r[name] for r in records[Track(s, k)]], most, example) for k in seeds] for s in schemes]
+        )
 
     by_device = ("scheme", "seed", "round", "device")
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
         name: (by_device, stacked(name)) for name in (*FROM_PLAN, *PER_DEVICE, "outage")
     }
     variables |= {name: (by_device[:3], stacked(name)) for name in PER_ROUND}
-    num_devices = variables["loss"][1].shape[-1]
-    coords = {
-        "scheme": list(schemes),
-        "seed": list(seeds),
-        "round": np.arange(1, most + 1),
-        "device": np.arange(num_devices),
-    }
-    return xr.Dataset(variables, coords=coords)
+    laid_out = {name: np.stack([layouts[seed][name] for seed in seeds]) for name in layouts[seeds[0]]}
+    variables["samples"] = (("seed", "device", "class"), laid_out.pop("samples"))
+    return xr.Dataset(
+        variables,
+        coords={
+            "scheme": list(schemes),
+            "seed": list(seeds),
+            "round": np.arange(1, most + 1),
+            "device": np.arange(variables["loss"][1].shape[-1]),
+            **{name: (("seed", "device"), values) for name, values in laid_out.items()},
+        },
+    )
 
 
-def _value(record: RoundRecord, name: str) -> np.ndarray:
-    if name == "outage":
-        return np.equal(record.plan.case, int(Case.OUTAGE))
-    return np.asarray(getattr(record.plan if name in FROM_PLAN else record, name))
-
-
-def _padded(rounds: list[np.ndarray], most: int) -> np.ndarray:
-    values = np.stack(rounds)
+def _padded(rounds: list[np.ndarray], most: int, example: np.ndarray) -> np.ndarray:
     if len(rounds) == most:
-        return values
-    missing = np.full((most - len(rounds), *values.shape[1:]), np.nan)
-    return np.concatenate([values.astype(np.float64), missing])
+        return np.stack(rounds)
+    values = np.stack(rounds).astype(np.float64) if rounds else np.empty((0, *example.shape))
+    return np.concatenate([values, np.full((most - len(rounds), *example.shape), np.nan)])

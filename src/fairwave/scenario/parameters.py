@@ -6,6 +6,7 @@ A field without a default must be given by the file or by the preset it extends.
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -38,6 +39,7 @@ from fairwave.scenario.quantity import (
 )
 from fairwave.units import NUMBER
 
+LayerSize = Annotated[int, *whole(1, 1_000_000)]
 Probability = Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12))]
 
 
@@ -52,6 +54,18 @@ class Cell(Group):
     """Time block T in which a device computes and uploads."""
     excess_loss: RatioEach = 1.0
     """Loss beyond the distance law (walls, shadowing), as a ratio or in dB."""
+    participants: Annotated[int, *whole(1, 100_000_000)] | None = None
+    """Devices drawn to take part in each round; left out, all."""
+    straggler_probability: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0, low_allowed=True))] = 0.0
+    """Chance that a device's update comes too late: its energy is spent, its update is not used."""
+
+    @model_validator(mode="after")
+    def _participants_exist(self) -> Cell:
+        if self.participants is not None and self.participants > self.num_devices:
+            raise ValueError(
+                f"participants {self.participants} exceeds num_devices {self.num_devices}; lower it or leave it out"
+            )
+        return self
 
 
 class Radio(Group):
@@ -161,15 +175,23 @@ class Privacy(Group):
     """Devices add Gaussian noise of the same scale to their updates (Algorithm 1)."""
     copies: Literal["independent", "nested"]
     """How the noise of different devices' copies is drawn."""
+    broadcast: bool = False
+    """Schemes with the same noise level for all send everybody one noisy copy, instead of a draw each."""
 
 
 class Learning(Group):
     """The model and its local training."""
 
-    model: Literal["mlp"]
-    """Kind of model."""
-    layer_sizes: tuple[Annotated[int, *whole(1, 1_000_000)], ...] = Field(min_length=2)
-    """Units per layer, input first."""
+    model: Literal["mlp", "softmax", "cnn"]
+    """Dense layers with ReLU, softmax regression, or two strided 3 x 3 convolutions and a dense layer."""
+    layer_sizes: tuple[LayerSize, ...] = Field(min_length=2)
+    """Units per layer, input first; two for 'softmax' and 'cnn': inputs and classes."""
+    image_shape: tuple[LayerSize, LayerSize, LayerSize] | None = None
+    """Height, width and colours of an input; for 'cnn'."""
+    channels: tuple[LayerSize, LayerSize] = (8, 16)
+    """Channels of the two convolutions; for 'cnn'."""
+    l2: NonNegative = 0.0
+    """Weight of half the squared length of the parameters in the loss; makes 'softmax' strongly convex."""
     bits_per_parameter: Annotated[int, *whole(1, 64)]
     """Bits that one parameter takes on the air."""
     learning_rate: Positive
@@ -184,6 +206,28 @@ class Learning(Group):
     """Lipschitz constant L of the gradient, if known: plans then bound the local accuracy."""
     strong_convexity: Positive | None = None
     """Strong convexity mu, if known; needed together with smoothness."""
+
+    @model_validator(mode="after")
+    def _layers_fit_the_model(self) -> Learning:
+        if self.model != "mlp" and len(self.layer_sizes) != 2:
+            raise ValueError(
+                f"layer_sizes {list(self.layer_sizes)} for model '{self.model}'; give two: inputs and classes"
+            )
+        if self.model == "cnn" and (self.image_shape is None or math.prod(self.image_shape) != self.layer_sizes[0]):
+            raise ValueError(
+                f"image_shape {self.image_shape} for {self.layer_sizes[0]} inputs; give height, width and colours, "
+                "such as [28, 28, 1]"
+            )
+        return self
+
+    def num_parameters(self) -> int:
+        """Numbers in the model."""
+        if self.model == "cnn" and self.image_shape is not None:
+            height, width, colours = self.image_shape
+            first, second = self.channels
+            quarter = -(-height // 4) * -(-width // 4)
+            return (9 * colours + 1) * first + (9 * first + 1) * second + (quarter * second + 1) * self.layer_sizes[1]
+        return sum((fan_in + 1) * fan_out for fan_in, fan_out in itertools.pairwise(self.layer_sizes))
 
     @model_validator(mode="after")
     def _constants_agree(self) -> Learning:
@@ -204,7 +248,7 @@ class Data(Group):
     """What the devices learn from."""
 
     source: str = Field(min_length=1)
-    """Data set."""
+    """Data set: 'mnist', an .npz file, a folder of idx or CSV files, or 'hf:NAME' on the Hugging Face hub."""
     bits_per_feature: Annotated[int, *whole(1, 64)]
     """Bits of one input value as stored on the device."""
     partition: Partition
@@ -212,7 +256,7 @@ class Data(Group):
     samples_per_device: Annotated[int, *whole(1, 10**9)] | None = None
     """Samples each device holds; left out, the data set is shared out equally."""
     refreshed_samples: Annotated[int, *whole(0, 10**9)] = 0
-    """Samples that each device replaces every round."""
+    """Samples that each device replaces every round by others of its share; needs samples_per_device below that."""
 
 
 class Run(Group):
@@ -252,9 +296,7 @@ class Scenario(Group):
 
     def payload_bits(self) -> float:
         """Bits that one device uploads in a round."""
-        layers = self.learning.layer_sizes
-        num_parameters = sum(fan_in * fan_out + fan_out for fan_in, fan_out in itertools.pairwise(layers))
-        once = self.radio.payload_bits or float(num_parameters * self.learning.bits_per_parameter)
+        once = self.radio.payload_bits or float(self.learning.num_parameters() * self.learning.bits_per_parameter)
         return 2.0 * once if self.radio.charge_gradient_upload else once
 
     def batch_bits(self) -> float:

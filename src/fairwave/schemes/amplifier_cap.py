@@ -6,4 +6,4 @@ from fairwave.policy.access_point import uniform_levels
 from fairwave.policy.rules.amplifier_cap import amplifier_cap as rule
 from fairwave.schemes.base import Scheme
 
-amplifier_cap = Scheme(name="amplifier_cap", plan=rule, levels=uniform_levels, one_copy_for_all=True)
+amplifier_cap = Scheme(name="amplifier_cap", plan=rule, levels=uniform_levels, same_for_all=True)

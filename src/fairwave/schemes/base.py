@@ -23,7 +23,7 @@ class Scheme:
     """All devices: deviation to the noise in each copy that is released."""
     aggregate: Callable[[Tree, Tree, FlagPerDevice], Tree] = aggregate
     """All devices: global model and updates to the new global model."""
-    one_copy_for_all: bool = False
-    """Everybody receives the same noisy copy, as in a broadcast."""
+    same_for_all: bool = False
+    """The noise level does not depend on the device, so that one noisy copy may be broadcast to everybody."""
     noisy_updates: bool = True
     """Devices add noise to their updates where the scenario asks for it."""

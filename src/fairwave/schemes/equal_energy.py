@@ -6,4 +6,4 @@ from fairwave.policy.access_point import uniform_levels
 from fairwave.policy.rules.equal_energy import equal_energy as rule
 from fairwave.schemes.base import Scheme
 
-equal_energy = Scheme(name="equal_energy", plan=rule, levels=uniform_levels, one_copy_for_all=True)
+equal_energy = Scheme(name="equal_energy", plan=rule, levels=uniform_levels, same_for_all=True)

@@ -6,4 +6,4 @@ from fairwave.policy.access_point import uniform_levels
 from fairwave.policy.rules.proposed import maximise_utility as rule
 from fairwave.schemes.base import Scheme
 
-fair_energy_only = Scheme(name="fair_energy_only", plan=rule, levels=uniform_levels, one_copy_for_all=True)
+fair_energy_only = Scheme(name="fair_energy_only", plan=rule, levels=uniform_levels, same_for_all=True)

@@ -6,4 +6,4 @@ from fairwave.policy.access_point import uniform_levels
 from fairwave.policy.rules.least_energy import least_energy as rule
 from fairwave.schemes.base import Scheme
 
-least_energy = Scheme(name="least_energy", plan=rule, levels=uniform_levels, one_copy_for_all=True)
+least_energy = Scheme(name="least_energy", plan=rule, levels=uniform_levels, same_for_all=True)

@@ -6,4 +6,4 @@ from fairwave.policy.access_point import uniform_levels
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.schemes.base import Scheme
 
-max_power = Scheme(name="max_power", plan=rule, levels=uniform_levels, one_copy_for_all=True)
+max_power = Scheme(name="max_power", plan=rule, levels=uniform_levels, same_for_all=True)

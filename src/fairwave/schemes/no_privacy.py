@@ -6,4 +6,4 @@ from fairwave.policy.access_point import no_levels
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.schemes.base import Scheme
 
-no_privacy = Scheme(name="no_privacy", plan=rule, levels=no_levels, one_copy_for_all=True, noisy_updates=False)
+no_privacy = Scheme(name="no_privacy", plan=rule, levels=no_levels, same_for_all=True, noisy_updates=False)

@@ -6,4 +6,4 @@ from fairwave.policy.access_point import uniform_levels
 from fairwave.policy.rules.priced import priced as rule
 from fairwave.schemes.base import Scheme
 
-priced = Scheme(name="priced", plan=rule, levels=uniform_levels, one_copy_for_all=True)
+priced = Scheme(name="priced", plan=rule, levels=uniform_levels, same_for_all=True)

@@ -16,9 +16,10 @@ from fairwave.data.sources import DataSet
 from fairwave.engine.round import Cell
 from fairwave.keys import Stream, device_key
 from fairwave.learning.loss import Samples, local_gradient, local_loss, mean_loss, scaled
-from fairwave.learning.model import Model, mlp
+from fairwave.learning.model import Model
+from fairwave.learning.models import model_of
 from fairwave.policy.plan import Case
-from fairwave.runs.simulate import iterate
+from fairwave.runs.training import iterate
 from fairwave.scenario.parameters import Scenario
 
 TWIN = Path(__file__).parents[3] / "examples" / "one_round_by_hand.py"
@@ -49,7 +50,7 @@ def scenario(*overrides: str) -> Scenario:
 
 def cell(data: DataSet, name: str, *overrides: str, threads: int | None = None) -> Cell:
     chosen = scenario(*overrides)
-    return Cell(chosen, schemes.ALL[name], mlp(chosen.learning.layer_sizes), data, threads)
+    return Cell(chosen, schemes.ALL[name], model_of(chosen.learning), data, threads)
 
 
 def as_numpy(tree, device: int | None = None):
@@ -102,7 +103,7 @@ def test_a_twin_with_the_wrong_correction_is_noticed(data):
 
 def test_surrogate_gradient_by_finite_differences(data):
     """Eq. (4): the gradient that training follows at h is that of L(w+h) - (grad L(w) - xi * mean)' h."""
-    network = mlp((30, 8, 3))
+    network = model_of(scenario().learning)
     params = network.init(jax.random.key(1))
     flat, unravel = jax.flatten_util.ravel_pytree(jax.tree.map(lambda leaf: leaf.astype(jnp.float64), params))
     inputs, labels = jnp.asarray(data.train_inputs / 255.0), jnp.asarray(data.train_labels)
@@ -130,7 +131,7 @@ def test_chunks_do_not_change_loss_or_gradient(held):
     own = np.zeros(2_600, np.int32)
     own[:held] = draw.permutation(3_000)[:held]
     samples = Samples(inputs, labels, jnp.asarray(own), jnp.asarray(held))
-    network = mlp((5, 4, 2))
+    network = model_of(scenario("learning.layer_sizes=[5, 4, 2]").learning)
     params = network.init(jax.random.key(0))
     whole, gradient = jax.value_and_grad(
         lambda p: mean_loss(network, p, scaled(inputs[own[:held]]), labels[own[:held]])

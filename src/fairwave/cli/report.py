@@ -1,0 +1,56 @@
+"""`fairwave report`: a run as a page to read and figures to print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairwave.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from fairwave.report.section import RunReport
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(show_default=False, metavar="RUN...", help="Folders of runs.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write to; left out, the run's own, or 'report' for several.")
+    ] = None,
+) -> None:
+    """Write one HTML page that opens offline, and its figures as SVG and PDF.
+
+    RUN is the folder of a run; several runs share a page. The page has the paper's figures 1 to 4, its headlines beside
+    ours with intervals over seeds, tables, the scenario, versions, and what may be concluded.
+
+    Example:  fairwave report runs/paper
+    """
+    names = [run.resolve().name for run in runs]
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"report: two runs are called the same ({', '.join(names)}); rename one")
+    write(
+        [(name, run) for name, run in zip(names, runs, strict=True)],
+        out or (runs[0] if len(runs) == 1 else Path("report")),
+    )
+
+
+def write(runs: list[tuple[str, Path]], folder: Path) -> None:
+    """Write the report of some runs and say where it is."""
+    from fairwave.report.page import FIGURES, write_report
+
+    path = write_report([_read(name, run) for name, run in runs], folder)
+    typer.echo(f"report: {path}   (figures: {path.parent / FIGURES})")
+
+
+def _read(name: str, folder: Path) -> RunReport:
+    from fairwave.report.figure_data import panels
+    from fairwave.report.section import RunReport
+    from fairwave.runs.session import results
+    from fairwave.runs.store import RunStore
+    from fairwave.scenario.show import to_toml
+
+    store = RunStore(folder)
+    dataset, toml = results(store), to_toml(store.order.scenario)
+    store.close()
+    return RunReport(name, dataset, toml, panels(dataset))

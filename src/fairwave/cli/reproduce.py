@@ -1,0 +1,47 @@
+"""`fairwave reproduce`: the paper's whole study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairwave.cli.arguments import Seeds, seeds_in
+
+PRESETS = ("paper", "paper-clean")
+BENCHMARKS = ("proposed", "max_power", "amplifier_cap", "priced", "equal_energy", "least_energy")
+OTHER_FITS = ("prior", "window")
+
+
+def reproduce(
+    rounds: Annotated[int | None, typer.Option(help="Communication rounds; left out, the paper's 200.")] = None,
+    seeds: Seeds = "0..4",
+    out: Annotated[
+        Path, typer.Option(show_default=False, help="Folder for all runs and the report; left out, runs/reproduce.")
+    ] = Path("runs/reproduce"),
+) -> None:
+    """Run the paper's study: both presets, all benchmarks, the three effort fits, 200 rounds, 5 seeds; then report.
+
+    This takes hours on a laptop and minutes on a GPU. Interrupt it at will: the same command goes on.
+
+    Example:  fairwave reproduce --seeds 0..1 --rounds 50
+    """
+    from fairwave.cli.report import write
+    from fairwave.cli.run import start
+    from fairwave.runs.order import Order
+    from fairwave.scenario.loading import load_scenario
+
+    studies: list[tuple[str, str, list[str], tuple[str, ...]]] = [
+        (preset, preset, [], BENCHMARKS) for preset in PRESETS
+    ]
+    studies += [
+        (f"{preset}-{fit}", preset, [f"utility.effort_fit={fit}"], BENCHMARKS[:2])
+        for preset in PRESETS
+        for fit in OTHER_FITS
+    ]
+    for name, preset, overrides, schemes in studies:
+        scenario = load_scenario(preset, overrides)
+        typer.echo(f"{name}: {', '.join(schemes)}", err=True)
+        start(Order(scenario, schemes, seeds_in(seeds), rounds or scenario.run.num_rounds), out / name)
+    write([(name, out / name) for name, *_ in studies], out)

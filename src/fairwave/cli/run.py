@@ -1,0 +1,109 @@
+"""`fairwave run` and `fairwave resume`: train schemes, keep every round."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairwave.cli.arguments import RunFolder, Schemes, Seeds, names_in, seeds_in
+from fairwave.cli.progress import watching
+from fairwave.cli.scenario import Overrides, Source
+
+if TYPE_CHECKING:
+    from fairwave.runs.order import Order
+
+
+def run(
+    source: Source = "paper",
+    schemes: Schemes = "proposed,max_power",
+    rounds: Annotated[int | None, typer.Option(help="Communication rounds; left out, the scenario's.")] = None,
+    seeds: Seeds = "",
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the run; left out, runs/ and the name of the scenario.")
+    ] = None,
+) -> None:
+    """Train schemes side by side: real data, the same channels, every round stored as it ends.
+
+    SOURCE is a preset (see 'fairwave scenario list') or a TOML file; left out, the preset paper. Ctrl-C, a crash or a
+    full disk lose at most the round in flight: the same command, or 'fairwave resume', goes on to the same result, bit
+    for bit. Asking for more schemes, seeds or rounds of the same scenario adds to the run.
+
+    Examples:
+
+      fairwave run small
+
+      fairwave run paper-clean --rounds 50 --seeds 0..4 --out runs/clean
+
+      fairwave run paper --schemes proposed,max_power,priced --set cell.num_devices=20 --out runs/twenty
+    """
+    from fairwave import schemes as registry
+    from fairwave.runs.order import Order
+    from fairwave.scenario.loading import load_scenario
+
+    scenario = load_scenario(source, overrides or ())
+    order = Order(
+        scenario,
+        names_in(schemes, list(registry.ALL)),
+        seeds_in(seeds) if seeds else (scenario.run.seed,),
+        scenario.run.num_rounds if rounds is None else rounds,
+    )
+    start(order, out or Path("runs") / Path(source).stem)
+
+
+def start(order: Order, folder: Path) -> None:
+    """Run an order into a folder, with progress, and say how it ended."""
+    from fairwave.runs.session import run as run_into
+
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    with _safe(folder), watching(order.rounds * len(list(order.tracks()))) as watch:
+        worked = run_into(order, folder, command, watch)
+    _tell(folder, worked)
+
+
+def resume(run: RunFolder) -> None:
+    """Go on with a run that was interrupted, to the same result as if it had not been.
+
+    Example:  fairwave resume runs/paper
+    """
+    from fairwave.runs.session import resume as go_on
+    from fairwave.runs.store import RunStore
+
+    store = RunStore(run)
+    order = store.order
+    store.close()
+    with _safe(run), watching(order.rounds * len(list(order.tracks()))) as watch:
+        worked = go_on(run, watch)
+    _tell(run, worked)
+
+
+class _safe:
+    """Says how to go on when a run is interrupted."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is KeyboardInterrupt:
+            typer.echo(f"every finished round is safe; go on with: fairwave resume {self._folder}", err=True)
+
+
+def _tell(folder: Path, worked: bool) -> None:
+    from rich.console import Console
+
+    from fairwave.report.run_table import run_table
+    from fairwave.runs.session import results
+    from fairwave.runs.store import RunStore
+
+    store = RunStore(folder)
+    table = run_table(results(store))
+    store.close()
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    typer.echo(f"{'done' if worked else 'already done'}: {folder}   (report: fairwave report {folder})")

@@ -1,0 +1,93 @@
+"""`fairwave runs`: what is stored, how far it is, and removing it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairwave.cli.arguments import RunFolder
+from fairwave.errors import ArgumentError, OutputError, StoreError
+
+if TYPE_CHECKING:
+    from fairwave.runs.store import RunStore
+
+app = typer.Typer(help="Look at stored runs, or remove them.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_runs(
+    folder: Annotated[Path, typer.Option("--in", show_default=False, help="Where to look; left out, runs.")] = Path(
+        "runs"
+    ),
+) -> None:
+    """List the runs of a folder: how far each is, and what it compares."""
+    from fairwave.runs.database import FILE
+    from fairwave.runs.store import RunStore
+
+    found = sorted(path.parent for path in folder.glob(f"*/{FILE}")) if folder.is_dir() else []
+    if not found:
+        typer.echo(f"no runs in {folder}; start one with: fairwave run small")
+    for place in found:
+        try:
+            store = RunStore(place)
+        except StoreError as error:
+            typer.echo(f"{place}: {error}")
+            continue
+        order = store.order
+        typer.echo(f"{place}: {_progress(store)}; {', '.join(order.schemes)}; seeds {', '.join(map(str, order.seeds))}")
+        store.close()
+
+
+@app.command()
+def show(run: RunFolder) -> None:
+    """Show a run: its command, versions, scenario, and every track's latest round."""
+    from rich.console import Console
+
+    from fairwave.report.run_table import run_table
+    from fairwave.runs.session import results
+    from fairwave.runs.store import RunStore
+    from fairwave.scenario.show import to_toml
+
+    store = RunStore(run)
+    for name, value in store.about.items():
+        if name not in ("scenario", "schemes", "seeds", "format"):
+            typer.echo(f"{name}: {value}")
+    typer.echo(f"progress: {_progress(store)}\n")
+    typer.echo(to_toml(store.order.scenario))
+    if any(store.summary(track).rounds for track in store.order.tracks()):
+        Console(width=None if sys.stdout.isatty() else 120).print(run_table(results(store)))
+    store.close()
+
+
+@app.command()
+def rm(
+    run: RunFolder,
+    yes: Annotated[bool, typer.Option("--yes", show_default=False, help="Do not ask.")] = False,
+) -> None:
+    """Remove a run: its folder with everything that fairwave put there."""
+    from fairwave.runs.database import FILE, locked
+
+    if not (run / FILE).exists():
+        raise StoreError(f"{run}: no run there ({FILE} is missing); see 'fairwave runs list'")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise ArgumentError(f"{run}: removing cannot be undone; confirm it with --yes")
+        typer.confirm(f"Remove {run}?", abort=True)
+    with locked(run):
+        try:
+            shutil.rmtree(run)
+        except OSError as error:
+            raise OutputError(f"{run}: cannot be removed ({error.strerror}); check its permissions") from None
+    typer.echo(f"removed {run}")
+
+
+def _progress(store: RunStore) -> str:
+    order = store.order
+    summaries = [store.summary(track) for track in order.tracks()]
+    done = sum(order.rounds if now.finished else now.rounds for now in summaries)
+    total = order.rounds * len(summaries)
+    return "done" if done == total else f"{done} of {total} rounds"

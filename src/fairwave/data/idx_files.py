@@ -1,0 +1,44 @@
+"""Data sets as four idx files, the format in which MNIST and its kin are published."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from fairwave.errors import ScenarioError
+
+_TYPES = {0x08: np.uint8, 0x09: np.int8, 0x0B: np.int16, 0x0C: np.int32, 0x0D: np.float32, 0x0E: np.float64}
+NAMES = {
+    "train_images": "train-images-idx3-ubyte",
+    "train_labels": "train-labels-idx1-ubyte",
+    "test_images": "t10k-images-idx3-ubyte",
+    "test_labels": "t10k-labels-idx1-ubyte",
+}
+
+
+def read_idx_folder(folder: Path) -> dict[str, np.ndarray]:
+    """The four arrays of a folder; the files may be gzipped."""
+    arrays = {}
+    for part, name in NAMES.items():
+        found = [path for path in (folder / name, folder / f"{name}.gz") if path.exists()]
+        if not found:
+            raise ScenarioError(f"{folder}: no file {name} or {name}.gz; an idx data set has the four files of MNIST")
+        arrays[part] = _read_idx(found[0])
+    return arrays
+
+
+def _read_idx(path: Path) -> np.ndarray:
+    """One array in the idx format: two zero bytes, type, number of axes, their lengths (big endian), values."""
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        zero, kind, axes = struct.unpack(">HBB", content[:4])
+        shape = struct.unpack(f">{axes}I", content[4 : 4 + 4 * axes])
+        if zero != 0 or kind not in _TYPES:
+            raise ValueError("the first bytes are not those of an idx file")
+        dtype = np.dtype(_TYPES[kind])
+        return np.frombuffer(content, dtype.newbyteorder(">"), offset=4 + 4 * axes).reshape(shape).astype(dtype)
+    except (OSError, EOFError, ValueError, struct.error) as error:
+        raise ScenarioError(f"{path}: not a valid idx file ({error}); download or export it again") from None

@@ -1,0 +1,52 @@
+"""Dense layers: the paper's network with three of them, softmax regression with one."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from fairwave.learning.model import Inputs, Logits
+from fairwave.types import Key
+
+Layer: TypeAlias = dict[str, Array]
+
+
+def uniform_layer(key: Key, shape: tuple[int, ...]) -> Layer:
+    """Weights of that shape and biases, uniform within 1/sqrt(fan-in); outputs are the last axis."""
+    weight_key, bias_key = jax.random.split(key)
+    bound = 1.0 / math.sqrt(math.prod(shape[:-1]))
+    return {
+        "weight": jax.random.uniform(weight_key, shape, jnp.float32, -bound, bound),
+        "bias": jax.random.uniform(bias_key, shape[-1:], jnp.float32, -bound, bound),
+    }
+
+
+def apply_layer(layer: Layer, inputs: Array) -> Array:
+    """One affine map of every sample."""
+    return inputs @ layer["weight"] + layer["bias"][None, :]
+
+
+@dataclasses.dataclass(frozen=True)
+class Dense:
+    """Dense layers with ReLU between them; inputs are flattened."""
+
+    layer_sizes: tuple[int, ...]
+
+    def init(self, key: Key) -> list[Layer]:
+        """Layers of random weights."""
+        sizes = enumerate(itertools.pairwise(self.layer_sizes))
+        return [uniform_layer(jax.random.fold_in(key, index), shape) for index, shape in sizes]
+
+    def logits(self, params: Sequence[Layer], inputs: Inputs) -> Logits:
+        """Unnormalised log probabilities."""
+        hidden = inputs.reshape(inputs.shape[0], -1)
+        for layer in params[:-1]:
+            hidden = jax.nn.relu(apply_layer(layer, hidden))
+        return apply_layer(params[-1], hidden)

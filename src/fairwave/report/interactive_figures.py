@@ -1,0 +1,73 @@
+"""Figures for the screen: plotly, drawn by the page itself without any network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairwave.report.figure_data import Panel, Series
+from fairwave.report.style import COLOURS
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    import xarray as xr
+
+HEIGHT = 380
+
+
+def panel_html(panel: Panel) -> str:
+    """A panel as a piece of a page."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    over_rounds = not panel.x_label.startswith("path loss")
+    for index, line in enumerate(panel.series):
+        colour = COLOURS[index % len(COLOURS)]
+        if over_rounds and line.spread is not None:
+            figure.add_trace(_band(line, line.spread, colour))
+        bars = None if over_rounds or line.spread is None else {"type": "data", "array": line.spread, "thickness": 1}
+        mode = "lines" if over_rounds else "lines+markers" if panel.joined else "markers"
+        figure.add_trace(
+            go.Scatter(
+                x=line.x, y=line.y, error_y=bars, mode=mode, name=line.label, legendgroup=line.label,
+                line={"color": colour, "width": 2}, marker={"color": colour, "size": 7 if panel.joined else 4},
+            )
+        )  # fmt: skip
+    return _html(figure, panel.key, panel.x_label, panel.y_label)
+
+
+def holdings_html(results: xr.Dataset) -> str:
+    """Who holds what: samples of each class on each device, for the first seed."""
+    import plotly.graph_objects as go
+
+    samples = results["samples"].isel(seed=0).values
+    figure = go.Figure(
+        go.Heatmap(z=samples.T, colorscale="Blues", zmin=0, colorbar={"title": "samples"}, hovertemplate=_HOVER)
+    )
+    return _html(figure, "holdings", "device", "class")
+
+
+_HOVER = "device %{x}, class %{y}: %{z} samples<extra></extra>"
+
+
+def _band(line: Series, spread: np.ndarray, colour: str) -> go.Scatter:
+    import plotly.graph_objects as go
+
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return go.Scatter(
+        x=np.concatenate([line.x, line.x[::-1]]), y=np.concatenate([line.y + spread, (line.y - spread)[::-1]]),
+        fill="toself", fillcolor=f"rgba({red},{green},{blue},0.15)", line={"width": 0}, hoverinfo="skip",
+        legendgroup=line.label, showlegend=False,
+    )  # fmt: skip
+
+
+def _html(figure: go.Figure, key: str, x_label: str, y_label: str) -> str:
+    figure.update_layout(
+        template="simple_white", height=HEIGHT, margin={"l": 60, "r": 16, "t": 16, "b": 48},
+        legend={"orientation": "h", "y": 1.12}, hovermode="closest",
+    )  # fmt: skip
+    figure.update_xaxes(title=x_label, showgrid=True)
+    figure.update_yaxes(title=y_label, showgrid=True)
+    options = {"displaylogo": False, "responsive": True}
+    return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=key, config=options))

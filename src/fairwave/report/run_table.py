@@ -1,0 +1,47 @@
+"""A run in a terminal: one row per scheme."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairwave.report.headlines import headlines
+from fairwave.report.statistics import fairness_over_seeds, last_value, mean_loss, uploading
+from fairwave.report.style import with_interval
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from rich.console import Group
+
+
+def run_table(results: xr.Dataset) -> Group:
+    """Learning and energy of every scheme, then the paper's headlines beside ours."""
+    from rich.console import Group
+    from rich.table import Table
+
+    seeds = results.sizes["seed"]
+    title = (
+        f"{results.sizes['round']} rounds, {seeds} seed{'s' if seeds > 1 else ''}, {results.sizes['device']} devices"
+    )
+    schemes = Table(title=title, title_justify="left")
+    for column in ("scheme", "loss", "test accuracy", "energy mean (mJ)", "std (mJ)", "max/min", "outages"):
+        schemes.add_column(column, justify="left" if column == "scheme" else "right")
+    loss, accuracy = mean_loss(results), results["test_accuracy"]
+    for name in map(str, results["scheme"].values):
+        energy = fairness_over_seeds(results, name)
+        asked = (results["participating"] == 1).sel(scheme=name).sum()
+        outages = 1.0 - float(uploading(results).sel(scheme=name).sum() / asked)
+        schemes.add_row(
+            name,
+            with_interval(last_value(loss, name)),
+            with_interval(last_value(accuracy, name)),
+            with_interval(energy["mean"], 1, 1e3),
+            with_interval(energy["std"], 2, 1e3),
+            with_interval(energy["max_min"], 2),
+            f"{outages:.2%}",
+        )
+    claims = Table(title="the paper's headlines", title_justify="left")
+    for column in ("proposed", "paper", "measured"):
+        claims.add_column(column)
+    for claim in headlines(results):
+        claims.add_row(claim.claim, claim.paper, with_interval(claim.measured, claim.digits, unit=claim.unit))
+    return Group(schemes, claims) if claims.row_count else Group(schemes)

@@ -1,0 +1,124 @@
+"""One run's part of the page: headlines, figures, tables, scenario."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from fairwave.metrics.intervals import Interval
+from fairwave.report.figure_data import Panel
+from fairwave.report.headlines import headlines
+from fairwave.report.interactive_figures import holdings_html, panel_html
+from fairwave.report.statistics import at_round, fairness_over_seeds, loss_spread, mean_loss, milestones
+from fairwave.report.style import with_interval
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclasses.dataclass(frozen=True)
+class RunReport:
+    """What the page needs of a run."""
+
+    name: str
+    results: xr.Dataset
+    scenario_toml: str
+    panels: list[Panel]
+
+
+def section(run: RunReport) -> str:
+    """The run's part of the page."""
+    results = run.results
+    figures = "".join(
+        f'<div><h3>{_text(panel.title)}</h3><p class="caption">{_text(panel.caption)}</p>{panel_html(panel)}</div>'
+        for panel in run.panels
+    )
+    held = "<h3>Who holds what</h3>" + '<p class="caption">Samples per device and class, first seed.</p>'
+    about = [(name, value) for name, value in results.attrs.items() if name not in ("scenario", "format", "rounds")]
+    return "".join(
+        (
+            f"<h2>{_text(run.name)}</h2>",
+            f'<p class="quiet">{_text(_size(results))}</p>',
+            "<h3>Headlines: the proposed scheme</h3>",
+            _headline_table(results),
+            f'<div class="figures">{figures}<div>{held}{holdings_html(results)}</div></div>',
+            "<h3>Learning</h3>",
+            _learning_table(results),
+            "<h3>Energy and fairness</h3>",
+            _fairness_table(results),
+            "<h3>How it was made</h3>",
+            _table(("", ""), about),
+            f"<details><summary>Scenario</summary><pre>{_text(run.scenario_toml)}</pre></details>",
+        )
+    )
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    head = "".join(f"<th>{_text(name)}</th>" for name in heads) if any(heads) else ""
+    body = "".join("<tr>" + "".join(_cell(value) for value in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: object) -> str:
+    text = _text(value)
+    return (
+        f'<td class="number">{text}</td>' if text[:1].isdigit() or text[:2].strip("-").isdigit() else f"<td>{text}</td>"
+    )
+
+
+def _size(results: xr.Dataset) -> str:
+    sizes = results.sizes
+    seeds = (
+        f"{sizes['seed']} seeds; intervals are 95 %, over seeds" if sizes["seed"] > 1 else "one seed, so no intervals"
+    )
+    schemes = ", ".join(map(str, results["scheme"].values))
+    return f"{sizes['device']} devices, {sizes['round']} rounds, {seeds}. Schemes: {schemes}."
+
+
+def _headline_table(results: xr.Dataset) -> str:
+    rows = [
+        (claim.claim, claim.paper, with_interval(claim.measured, claim.digits, unit=claim.unit), claim.why)
+        for claim in headlines(results)
+    ]
+    if not rows:
+        return '<p class="caption">The run does not include the proposed scheme.</p>'
+    return _table(("claim", "paper says", "we measure", "why they differ"), rows)
+
+
+def _learning_table(results: xr.Dataset) -> str:
+    loss, spread, rounds = mean_loss(results), loss_spread(results), milestones(results)
+    heads = [
+        "scheme",
+        *(f"loss, round {number}" for number in rounds),
+        "std across devices, last",
+        "test accuracy, last",
+    ]
+    rows = []
+    for name in map(str, results["scheme"].values):
+        last = rounds[-1]
+        values: list[Interval] = [at_round(loss, name, number) for number in rounds]
+        values += [at_round(spread, name, last), at_round(results["test_accuracy"], name, last)]
+        rows.append((name, *map(with_interval, values)))
+    return _table(heads, rows)
+
+
+def _fairness_table(results: xr.Dataset) -> str:
+    heads = ("scheme", "mean (mJ)", "std (mJ)", "CV", "max/min", "Jain", "Gini")
+    rows = []
+    for name in map(str, results["scheme"].values):
+        energy = fairness_over_seeds(results, name)
+        rows.append(
+            (
+                name,
+                with_interval(energy["mean"], 1, 1e3),
+                with_interval(energy["std"], 2, 1e3),
+                *(with_interval(energy[key], 4) for key in ("cv", "max_min", "jain", "gini")),
+            )
+        )
+    return _table(heads, rows)

@@ -1,0 +1,65 @@
+"""What a report says in numbers, computed from a run's results: per scheme and seed, then over seeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairwave.metrics.fairness import fairness_summary
+from fairwave.metrics.intervals import Interval, interval
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MILESTONES = (1, 10, 30, 50)
+"""Rounds whose losses the paper's figure lets one read off."""
+
+
+def uploading(results: xr.Dataset) -> xr.DataArray:
+    """Rounds in which a device took part and was not in outage: those that energies are averaged over."""
+    return (results["participating"] == 1) & (results["outage"] == 0)
+
+
+def mean_over_rounds(results: xr.Dataset, name: str) -> xr.DataArray:
+    """A quantity's mean over the rounds in which the device uploaded: dims scheme, seed, device."""
+    return results[name].where(uploading(results)).mean("round")
+
+
+def fairness_over_seeds(results: xr.Dataset, scheme: str) -> dict[str, Interval]:
+    """Spread of the devices' mean energy per round, seed by seed, then over seeds."""
+    energy = mean_over_rounds(results, "energy_j").sel(scheme=scheme)
+    each = [fairness_summary(energy.sel(seed=seed).values) for seed in results["seed"].values]
+    return {name: interval([summary[name] for summary in each]) for name in each[0]}
+
+
+def mean_loss(results: xr.Dataset) -> xr.DataArray:
+    """Mean over devices of the loss after local training: the paper's figure 1."""
+    return results["loss"].mean("device")
+
+
+def loss_spread(results: xr.Dataset) -> xr.DataArray:
+    """Std over devices of the loss after local training."""
+    return results["loss"].std("device")
+
+
+def milestones(results: xr.Dataset) -> list[int]:
+    """The rounds to tell losses of: the paper's, as far as the run got, and the last."""
+    last = int(results["round"].values[-1])
+    return sorted({number for number in MILESTONES if number <= last} | {last})
+
+
+def at_round(values: xr.DataArray, scheme: str, number: int) -> Interval:
+    """A per-round quantity of a scheme over seeds."""
+    return interval(values.sel(scheme=scheme, round=number).values)
+
+
+def last_value(values: xr.DataArray, scheme: str) -> Interval:
+    """A per-round quantity in the last round that each seed reached."""
+    series = values.sel(scheme=scheme).values
+    return interval([row[np.isfinite(row)][-1] if np.isfinite(row).any() else np.nan for row in series])
+
+
+def relative_change(new: xr.DataArray, base: xr.DataArray) -> Interval:
+    """Change of one scheme against another in per cent, seed by seed: both met the same channels."""
+    return interval(100.0 * (new / base - 1.0).values)

@@ -1,0 +1,24 @@
+"""How figures look, and how numbers are written."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fairwave.metrics.intervals import Interval
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c564b", "#7f7f7f")
+"""Told apart by colour-blind readers (Okabe and Ito), then three more."""
+MARKERS = "osD^vPX*h"
+STATIC: dict[Any, Any] = {"font.size": 9, "svg.hashsalt": "fairwave", "svg.fonttype": "none", "pdf.fonttype": 42}
+"""Matplotlib settings of figures meant for print: text stays text, equal data give equal files."""
+
+
+def with_interval(value: Interval, digits: int = 3, scale: float = 1.0, unit: str = "") -> str:
+    """A mean and its interval, such as '0.454 ± 0.012'; a change in per cent always has its sign."""
+    if math.isnan(value.mean):
+        return "no value"
+    text = f"{value.mean * scale:{'+' if '%' in unit else ''}.{digits}f}"
+    if not math.isnan(value.half_width):
+        text += f" ± {value.half_width * scale:.{digits}f}"
+    return f"{text}{unit}"

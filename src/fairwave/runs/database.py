@@ -1,0 +1,116 @@
+"""A run's SQLite file: opened, locked, and every failure said in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from fairwave.errors import FairwaveError, OutputError, StoreError
+
+FILE = "run.sqlite"
+LOCK = "run.lock"
+TABLES = """
+CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE track (
+    scheme TEXT, seed INTEGER, fingerprint BLOB NOT NULL, layout BLOB NOT NULL, digest BLOB NOT NULL,
+    PRIMARY KEY (scheme, seed)
+) STRICT;
+CREATE TABLE round (
+    scheme TEXT, seed INTEGER, number INTEGER, mean_loss REAL, global_loss REAL, test_accuracy REAL,
+    last INTEGER NOT NULL, arrays BLOB NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (scheme, seed, number)
+) STRICT;
+CREATE TABLE release (
+    scheme TEXT, seed INTEGER, round INTEGER, content TEXT, sender TEXT, audience TEXT, devices BLOB, noise_std BLOB,
+    proven_sensitivity REAL, PRIMARY KEY (scheme, seed, round, content, sender)
+) STRICT;
+CREATE TABLE checkpoint (
+    scheme TEXT, seed INTEGER, part INTEGER, round INTEGER NOT NULL, content BLOB NOT NULL, digest BLOB NOT NULL,
+    PRIMARY KEY (scheme, seed, part)
+) STRICT;
+"""
+
+_FULL = ("disk is full", "disk I/O error")
+
+
+def connect(path: Path, write: bool) -> sqlite3.Connection:
+    """An open file that survives a crash at any moment: each transaction is whole or absent."""
+    mode = "rwc" if write else "ro"
+    with failures(path):
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=30.0, isolation_level=None
+        )
+        if write:
+            connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+
+def check(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file whose structure is damaged."""
+    with failures(path):
+        answer = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if answer != "ok":
+        raise damaged(path, str(answer))
+
+
+def damaged(path: Path, what: str) -> StoreError:
+    """The error for a file that cannot be trusted."""
+    return StoreError(
+        f"{path}: damaged ({' '.join(what.split())}); restore it from a copy, or remove the run and start again"
+    )
+
+
+@contextlib.contextmanager
+def failures(path: Path) -> Iterator[None]:
+    """SQLite's errors as ours."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise _operational(path, str(error)) from None
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, str(error)) from None
+
+
+def _operational(path: Path, what: str) -> FairwaveError:
+    if any(sign in what for sign in _FULL):
+        return OutputError(f"{path}: {what}; free some space, then resume: every stored round is safe")
+    if "readonly" in what or "read-only" in what:
+        return OutputError(f"{path}: cannot be written ({what}); choose a writable folder with --out")
+    if "locked" in what:
+        return StoreError(f"{path}: in use by another program; wait for it, or end it")
+    if "unable to open" in what:
+        return StoreError(f"{path}: cannot be opened; check that it exists and may be read and written")
+    return damaged(path, what)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a run for writing; the lock ends with the process, however that ends."""
+    path = folder / LOCK
+    try:
+        handle = path.open("w")
+    except OSError as error:
+        raise OutputError(
+            f"{path}: cannot be written ({error.strerror}); choose a writable folder with --out"
+        ) from None
+    with handle:
+        if not _take(handle):
+            raise StoreError(f"{folder}: another fairwave is running it; wait for it, or end it")
+        yield
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _take(handle: IO[str]) -> bool:
+    if os.name != "posix":  # no advisory locks there: SQLite's own still keep each transaction whole
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

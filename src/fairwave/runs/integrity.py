@@ -1,0 +1,109 @@
+"""Digests of a run's content, and the check that everything in the file still matches them.
+
+They form a chain: each round's digest covers the one before, and the checkpoint's covers the round it stands on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fairwave.runs.database import damaged, failures
+from fairwave.runs.order import Track
+
+Row = Sequence[object]
+
+
+def digest_of(*parts: object) -> bytes:
+    """A digest of values, each kept apart from the next; bytes are taken as they are."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        content = part if isinstance(part, bytes) else repr(part).encode()
+        digest.update(len(content).to_bytes(8, "big"))
+        digest.update(content)
+    return digest.digest()
+
+
+def description_digest(described: Mapping[str, str]) -> str:
+    """Of the run's own description."""
+    return digest_of(*sorted(described.items())).hex()
+
+
+def track_digest(track: Track, fingerprint: bytes, layout: bytes) -> bytes:
+    """Of what a track was begun with."""
+    return digest_of(*track, fingerprint, layout)
+
+
+def first_digest(track: Track) -> bytes:
+    """What a track's first round builds on."""
+    return digest_of(*track)
+
+
+def round_digest(before: bytes, number: int, arrays: bytes, summary: Row, events: Sequence[Row]) -> bytes:
+    """Of one round, its ledger events, and all rounds before it."""
+    flat = (*summary, *(value for event in events for value in event))
+    return digest_of(before, number, arrays, *map(_as_stored, flat))
+
+
+def part_digest(standing: bytes, part: int, size: int, content: bytes) -> bytes:
+    """Of one part of the checkpoint that stands on a round."""
+    return digest_of(standing, part, size, content)
+
+
+def _as_stored(value: object) -> object:
+    """SQLite keeps NaN as NULL."""
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def verify(connection: sqlite3.Connection, path: Path) -> None:
+    """Compare everything that can be read with its digest; raise at the first that differs."""
+    with failures(path):
+        tracks = [Track(*row) for row in connection.execute("SELECT scheme, seed FROM track ORDER BY scheme, seed")]
+        for table in ("round", "release", "checkpoint"):
+            for row in connection.execute(f"SELECT DISTINCT scheme, seed FROM {table}"):
+                if Track(*row) not in tracks:
+                    raise damaged(path, f"rows of an unknown track {row} in table {table}")
+        for track in tracks:
+            name = f"{track.scheme} with seed {track.seed}"
+            what = _mismatch(connection, track)
+            if what:
+                raise damaged(path, f"{what} of {name} does not match its digest")
+
+
+def _mismatch(connection: sqlite3.Connection, track: Track) -> str | None:
+    """What of a track is not what was written; None if all is."""
+    fingerprint, layout, digest = connection.execute(
+        "SELECT fingerprint, layout, digest FROM track WHERE scheme = ? AND seed = ?", track
+    ).fetchone()
+    if digest != track_digest(track, fingerprint, layout):
+        return "the description"
+    rounds = connection.execute(
+        "SELECT number, mean_loss, global_loss, test_accuracy, last, arrays, digest FROM round "
+        "WHERE scheme = ? AND seed = ? ORDER BY number",
+        track,
+    ).fetchall()
+    standing = first_digest(track)
+    for expected, (number, *summary, arrays, stored) in enumerate(rounds):
+        events = connection.execute(
+            "SELECT content, sender, audience, devices, noise_std, proven_sensitivity FROM release "
+            "WHERE scheme = ? AND seed = ? AND round = ? ORDER BY rowid",
+            (*track, number),
+        ).fetchall()
+        if number != expected or stored != round_digest(standing, number, arrays, summary, events):
+            return f"round {expected + 1}"
+        standing = stored
+    later = "SELECT COUNT(*) FROM release WHERE scheme = ? AND seed = ? AND round >= ?"
+    if connection.execute(later, (*track, len(rounds))).fetchone()[0]:
+        return "the ledger"
+    parts = connection.execute(
+        "SELECT part, round, content, digest FROM checkpoint WHERE scheme = ? AND seed = ? ORDER BY part", track
+    ).fetchall()
+    size = sum(len(content) for _, _, content, _ in parts)
+    whole = all(
+        (part, number) == (expected, len(rounds) - 1) and stored == part_digest(standing, part, size, content)
+        for expected, (part, number, content, stored) in enumerate(parts)
+    )
+    return None if whole and bool(rounds) == bool(parts) else "the checkpoint"

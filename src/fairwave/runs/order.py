@@ -1,0 +1,67 @@
+"""What to run: a scenario, the schemes and seeds to compare, and for how many rounds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from fairwave import schemes as registry
+from fairwave.errors import ArgumentError, ScenarioError, did_you_mean
+from fairwave.scenario.parameters import Scenario
+
+DEFAULT_SCHEMES = ("proposed", "max_power")
+
+
+class Track(NamedTuple):
+    """One scheme with one seed: what is run from the first round to the last."""
+
+    scheme: str
+    seed: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """Checked on construction."""
+
+    scenario: Scenario
+    schemes: tuple[str, ...] = DEFAULT_SCHEMES
+    seeds: tuple[int, ...] = (0,)
+    rounds: int = 1
+
+    def __post_init__(self) -> None:
+        for name in self.schemes:
+            if name not in registry.ALL:
+                raise ArgumentError(f"schemes: unknown scheme '{name}'; {did_you_mean(name, registry.ALL)}")
+        if not self.schemes or not self.seeds or _twice(self.schemes) or _twice(self.seeds):
+            raise ArgumentError("schemes and seeds: give at least one of each, and none twice")
+        for seed in self.seeds:
+            if not 0 <= seed <= 2**53:
+                raise ArgumentError(f"seeds: {seed} is out of range; give whole numbers from 0 to 2^53")
+        if self.rounds < 1:
+            raise ArgumentError(f"rounds: {self.rounds} is too few; run at least one")
+        _check_can_be_simulated(self.scenario)
+
+    def tracks(self) -> Iterator[Track]:
+        """Seed by seed, so that all schemes can be compared as soon as one seed is done."""
+        for seed in self.seeds:
+            for scheme in self.schemes:
+                yield Track(scheme, seed)
+
+    def seeded(self, seed: int) -> Scenario:
+        """The scenario with that seed."""
+        return self.scenario.model_copy(update={"run": self.scenario.run.model_copy(update={"seed": seed})})
+
+
+def _twice(values: Sequence[object]) -> bool:
+    return len(set(values)) < len(values)
+
+
+def _check_can_be_simulated(scenario: Scenario) -> None:
+    privacy = scenario.privacy
+    if privacy.mode != "paper":
+        raise ScenarioError(f"privacy.mode: '{privacy.mode}' cannot be simulated by this version; choose 'paper'")
+    if privacy.copies != "independent":
+        raise ScenarioError(
+            f"privacy.copies: '{privacy.copies}' cannot be simulated by this version; choose 'independent'"
+        )

@@ -1,0 +1,42 @@
+"""Arrays and states as bytes, and back."""
+
+from __future__ import annotations
+
+import io
+
+import jax
+import numpy as np
+
+from fairwave.engine.records import Arrays
+from fairwave.engine.state import State
+
+
+def pack(arrays: Arrays) -> bytes:
+    """Named arrays as an uncompressed .npz; equal arrays give equal bytes."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
+
+
+def unpack(content: bytes) -> Arrays:
+    """What `pack` packed."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def pack_state(state: State) -> bytes:
+    """The leaves of a state, in order."""
+    return pack({str(index): np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(state))})
+
+
+def unpack_state(content: bytes, like: State) -> State:
+    """A state with the structure of `like`."""
+    arrays = unpack(content)
+    leaves, structure = jax.tree.flatten(like)
+    restored = [arrays[str(index)] for index in range(len(leaves))]
+    for old, new in zip(leaves, restored, strict=True):
+        if old.shape != new.shape or old.dtype != new.dtype:
+            raise ValueError(f"a {new.dtype} array of shape {new.shape} where {old.dtype} {old.shape} was expected")
+    with jax.enable_x64(True):
+        state: State = jax.tree.unflatten(structure, [jax.numpy.asarray(leaf) for leaf in restored])
+    return state

@@ -1,0 +1,232 @@
+"""A run on disk: one SQLite file, one transaction per round with its metrics, ledger events and checkpoint.
+
+Each round's digest covers its content and the digest of the round before, from the run's own description on, and the
+checkpoint's covers the round it stands on. Whatever is read has been compared with its digest first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairwave.engine.records import Arrays
+from fairwave.errors import OutputError, StoreError
+from fairwave.privacy.ledger import ReleaseEvent
+from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failures
+from fairwave.runs.integrity import description_digest, first_digest, part_digest, round_digest, track_digest, verify
+from fairwave.runs.order import Order, Track
+from fairwave.runs.packing import pack, unpack
+from fairwave.scenario.parameters import Scenario
+
+FORMAT = 1
+PART = 1 << 26
+"""Bytes of a checkpoint per row, far below SQLite's limit."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """The last stored round of a track, in a few numbers; NaN where there is none."""
+
+    rounds: int = 0
+    finished: bool = False
+    """Its target was reached, so that it ends before the last round."""
+    mean_loss: float = float("nan")
+    global_loss: float = float("nan")
+    test_accuracy: float = float("nan")
+
+
+class RunStore:
+    """Reads and writes one run. Opening it checks the whole file."""
+
+    def __init__(self, folder: Path, *, write: bool = False) -> None:
+        self.folder, self.path = folder, folder / FILE
+        if not self.path.exists():
+            raise StoreError(f"{folder}: no run there ({FILE} is missing); see 'fairwave runs list'")
+        self._connection = connect(self.path, write)
+        check(self._connection, self.path)
+        with failures(self.path):
+            self._described = dict(self._connection.execute("SELECT name, value FROM run ORDER BY name"))
+        stored = self._described.pop("digest", "")
+        if stored != description_digest(self._described):
+            raise damaged(self.path, "its description does not match its digest")
+        if self._described["format"] != str(FORMAT):
+            raise StoreError(
+                f"{self.path}: format {self._described['format']}, this version reads {FORMAT}; update fairwave"
+            )
+        verify(self._connection, self.path)
+
+    @classmethod
+    def create(cls, folder: Path, order: Order, about: dict[str, str]) -> RunStore:
+        """A new run, described by its order and by `about` (versions, command)."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{folder}: cannot be made ({error.strerror}); choose another --out") from None
+        described = {"format": str(FORMAT), **about, **_order_as_text(order)}
+        connection = connect(folder / FILE, write=True)
+        with failures(folder / FILE):
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in TABLES.split(";\n"):
+                connection.execute(statement)
+            _describe(connection, described)
+            connection.execute("COMMIT")
+        connection.close()
+        return cls(folder, write=True)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Versions, the command and the order, as text."""
+        return dict(self._described)
+
+    @property
+    def order(self) -> Order:
+        """What this run is to do."""
+        about = self._described
+        return Order(
+            Scenario.model_validate_json(about["scenario"]),
+            tuple(json.loads(about["schemes"])),
+            tuple(json.loads(about["seeds"])),
+            int(about["rounds"]),
+        )
+
+    def extend(self, order: Order) -> None:
+        """Change the order to one that asks for more of the same: stored rounds stay as they are."""
+        self._described |= _order_as_text(order)
+        with failures(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute("DELETE FROM run")
+            _describe(self._connection, self._described)
+            self._connection.execute("COMMIT")
+
+    def begin(self, track: Track, fingerprint: bytes, layout: Arrays) -> None:
+        """Register a track, or make sure that it reads the same data as when it was first begun."""
+        with failures(self.path):
+            row = self._connection.execute(
+                "SELECT fingerprint FROM track WHERE scheme = ? AND seed = ?", track
+            ).fetchone()
+            if row is None:
+                content = pack(layout)
+                self._connection.execute(
+                    "INSERT INTO track VALUES (?, ?, ?, ?, ?)",
+                    (*track, fingerprint, content, track_digest(track, fingerprint, content)),
+                )
+            elif row[0] != fingerprint:
+                raise StoreError(
+                    f"{self.folder}: the data, the fleet or their split have changed since {track.scheme} with seed "
+                    f"{track.seed} began; bring the old files back, or start another run with --out"
+                )
+
+    def append(
+        self, track: Track, number: int, arrays: Arrays, releases: Sequence[ReleaseEvent], state: bytes, *, last: bool
+    ) -> None:
+        """Store one round whole: metrics, ledger events and the state to go on from."""
+        summary = (
+            float(np.nanmean(arrays["loss"])),
+            float(arrays["global_loss"]),
+            float(arrays["test_accuracy"]),
+        )
+        content, events = pack(arrays), [_event_row(event) for event in releases]
+        digest = round_digest(self._standing(track, number), number, content, (*summary, int(last)), events)
+        with failures(self.path):
+            execute = self._connection.execute
+            execute("BEGIN IMMEDIATE")
+            try:
+                execute(
+                    "INSERT INTO round VALUES (?,?,?,?,?,?,?,?,?)",
+                    (*track, number, *summary, int(last), content, digest),
+                )
+                for event in events:
+                    execute("INSERT INTO release VALUES (?,?,?,?,?,?,?,?,?)", (*track, number, *event))
+                execute("DELETE FROM checkpoint WHERE scheme = ? AND seed = ?", track)
+                for part, start in enumerate(range(0, len(state), PART)):
+                    piece = state[start : start + PART]
+                    execute(
+                        "INSERT INTO checkpoint VALUES (?,?,?,?,?,?)",
+                        (*track, part, number, piece, part_digest(digest, part, len(state), piece)),
+                    )
+                execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    execute("ROLLBACK")
+                raise
+
+    def summary(self, track: Track) -> Summary:
+        """How far a track is."""
+        with failures(self.path):
+            row = self._connection.execute(
+                "SELECT number, last, mean_loss, global_loss, test_accuracy FROM round WHERE scheme = ? AND seed = ? "
+                "ORDER BY number DESC LIMIT 1",
+                track,
+            ).fetchone()
+        if row is None:
+            return Summary()
+        numbers = [float("nan") if value is None else float(value) for value in row[2:]]
+        return Summary(row[0] + 1, bool(row[1]), *numbers)
+
+    def checkpoint(self, track: Track) -> bytes | None:
+        """The state after the last stored round."""
+        with failures(self.path):
+            rows = self._connection.execute(
+                "SELECT content FROM checkpoint WHERE scheme = ? AND seed = ? ORDER BY part", track
+            ).fetchall()
+        return b"".join(row[0] for row in rows) if rows else None
+
+    def records(self, track: Track) -> list[Arrays]:
+        """All stored rounds of a track."""
+        with failures(self.path):
+            rows = self._connection.execute(
+                "SELECT arrays FROM round WHERE scheme = ? AND seed = ? ORDER BY number", track
+            ).fetchall()
+        return [unpack(row[0]) for row in rows]
+
+    def layout(self, seed: int) -> Arrays | None:
+        """Where a seed's devices stand and what they hold; None before its first round."""
+        with failures(self.path):
+            row = self._connection.execute("SELECT layout FROM track WHERE seed = ? LIMIT 1", (seed,)).fetchone()
+        return unpack(row[0]) if row else None
+
+    def _standing(self, track: Track, number: int) -> bytes:
+        """The digest that a round builds on."""
+        if number == 0:
+            return first_digest(track)
+        with failures(self.path):
+            row = self._connection.execute(
+                "SELECT digest FROM round WHERE scheme = ? AND seed = ? AND number = ?", (*track, number - 1)
+            ).fetchone()
+        if row is None:
+            raise damaged(self.path, f"round {number} of {track.scheme} with seed {track.seed} is missing")
+        return bytes(row[0])
+
+
+def _order_as_text(order: Order) -> dict[str, str]:
+    return {
+        "scenario": order.scenario.model_dump_json(),
+        "schemes": json.dumps(order.schemes),
+        "seeds": json.dumps(order.seeds),
+        "rounds": str(order.rounds),
+    }
+
+
+def _describe(connection: sqlite3.Connection, described: dict[str, str]) -> None:
+    rows = {**described, "digest": description_digest(described)}
+    connection.executemany("INSERT INTO run VALUES (?, ?)", rows.items())
+
+
+def _event_row(event: ReleaseEvent) -> tuple[object, ...]:
+    return (
+        event.content,
+        event.sender,
+        event.audience,
+        event.devices.astype("<i4").tobytes(),
+        event.noise_std.astype("<f8").tobytes(),
+        event.proven_sensitivity,
+    )
