@@ -73,13 +73,15 @@ def test_noise_levels_are_what_the_scheme_says(results):
         np.testing.assert_allclose(std.sel(scheme=name), expected, rtol=1e-5)
 
 
-def test_a_broadcast_is_one_copy_and_fair_copies_differ():
+@pytest.mark.parametrize("broadcast", [True, False])
+def test_a_broadcast_is_one_copy_and_fair_copies_differ(broadcast):
     from fairwave.data import sources
     from fairwave.engine.round import Cell
     from fairwave.learning.models import model_of
 
-    scenario, data = fairwave.load_scenario("small", TINY), sources.load("mnist")
-    for name, same in (("max_power", True), ("proposed", False), ("no_privacy", True)):
+    scenario = fairwave.load_scenario("small", [*TINY, f"privacy.broadcast={str(broadcast).lower()}"])
+    data = sources.load("mnist")
+    for name, same in (("max_power", broadcast), ("proposed", False), ("no_privacy", True)):
         cell = Cell(scenario, schemes.ALL[name], model_of(scenario.learning), data)
         state, _ = cell.round(cell.start(), 0)
         first = np.asarray(jax.tree.leaves(state.received)[1])

@@ -57,7 +57,7 @@ def _band(line: Series, spread: np.ndarray, colour: str) -> go.Scatter:
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return go.Scatter(
         x=np.concatenate([line.x, line.x[::-1]]), y=np.concatenate([line.y + spread, (line.y - spread)[::-1]]),
-        fill="toself", fillcolor=f"rgba({red},{green},{blue},0.15)", line={"width": 0}, hoverinfo="skip",
+        mode="lines", fill="toself", fillcolor=f"rgba({red},{green},{blue},0.15)", line={"width": 0}, hoverinfo="skip",
         legendgroup=line.label, showlegend=False,
     )  # fmt: skip
 

@@ -70,7 +70,7 @@ def failures(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         raise _operational(path, str(error)) from None
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, ValueError, TypeError) as error:  # the last two: a value that is not what it was
         raise damaged(path, str(error)) from None
 
 

@@ -21,6 +21,7 @@ from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failur
 from fairwave.runs.integrity import description_digest, first_digest, part_digest, round_digest, track_digest, verify
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import pack, unpack
+from fairwave.runs.seal import check_seal, remove_seal, seal
 from fairwave.scenario.parameters import Scenario
 
 FORMAT = 1
@@ -47,18 +48,30 @@ class RunStore:
         self.folder, self.path = folder, folder / FILE
         if not self.path.exists():
             raise StoreError(f"{folder}: no run there ({FILE} is missing); see 'fairwave runs list'")
+        self._write = write
         self._connection = connect(self.path, write)
+        with failures(self.path):
+            self._connection.execute("BEGIN")  # so that a running program's next round cannot come in between
+            self._connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()  # rolls back after a crash
+        self._described = self._checked()
+        with failures(self.path):
+            self._connection.execute("COMMIT")
+        if write:
+            remove_seal(self.path)
+
+    def _checked(self) -> dict[str, str]:
+        """The run's description, once the whole file has been found sound."""
+        check_seal(self.path)
         check(self._connection, self.path)
         with failures(self.path):
-            self._described = dict(self._connection.execute("SELECT name, value FROM run ORDER BY name"))
-        stored = self._described.pop("digest", "")
-        if stored != description_digest(self._described):
+            described = dict(self._connection.execute("SELECT name, value FROM run ORDER BY name"))
+        stored = described.pop("digest", "")
+        if stored != description_digest(described):
             raise damaged(self.path, "its description does not match its digest")
-        if self._described["format"] != str(FORMAT):
-            raise StoreError(
-                f"{self.path}: format {self._described['format']}, this version reads {FORMAT}; update fairwave"
-            )
+        if described["format"] != str(FORMAT):
+            raise StoreError(f"{self.path}: format {described['format']}, this version reads {FORMAT}; update fairwave")
         verify(self._connection, self.path)
+        return described
 
     @classmethod
     def create(cls, folder: Path, order: Order, about: dict[str, str]) -> RunStore:
@@ -79,8 +92,10 @@ class RunStore:
         return cls(folder, write=True)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file; one that was open for writing is sealed."""
         self._connection.close()
+        if self._write:
+            seal(self.path)
 
     @property
     def about(self) -> dict[str, str]:

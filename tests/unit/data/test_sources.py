@@ -80,3 +80,71 @@ def test_files_that_are_no_data_set(tmp_path: Path):
     (tmp_path / "set.csv").write_text("1,2\n", "utf-8")
     with pytest.raises(ScenarioError, match="unknown kind of file"):
         load(str(tmp_path / "set.csv"))
+
+
+def write_csv(folder: Path, name: str, inputs: np.ndarray, labels: np.ndarray) -> None:
+    rows = [",".join(["label", *(f"pixel{i}" for i in range(inputs.shape[1]))])]
+    rows += [",".join(map(str, [label, *row])) for label, row in zip(labels.tolist(), inputs.tolist(), strict=True)]
+    (folder / name).write_text("\n".join(rows) + "\n")
+
+
+def test_csv_folder(arrays, tmp_path: Path):
+    flat = [arrays[0].reshape(30, -1), arrays[1], arrays[2].reshape(12, -1), arrays[3]]
+    write_csv(tmp_path, "train.csv", flat[0], flat[1])
+    write_csv(tmp_path, "test.csv", flat[2], flat[3])
+    data = load(str(tmp_path))
+    assert data.train_inputs.dtype == np.uint8 and (data.train_inputs == flat[0]).all()
+    assert (data.test_labels == flat[3]).all()
+    write_csv(tmp_path, "train.csv", flat[0] / 255, flat[1])
+    write_csv(tmp_path, "test.csv", flat[2] / 255, flat[3])
+    assert load(str(tmp_path)).train_inputs.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("train", "said"),
+    [
+        ("a,b\n1,2\n", "no column 'label'"),
+        ("label,a\n1,x\n", "give numbers"),
+        ("label,a\n1.5,2\n", "classes 0, 1"),
+        ("label,a\n1,\n2,3\n", "empty cells"),
+        ("label,a\n", "give numbers|no samples"),
+        ("label\n1\n", "no inputs"),
+        ("", "not a readable CSV"),
+        ("label,a,b\n1,2,3\n", "make them equal"),
+    ],
+)
+def test_bad_csv_is_refused_in_one_line(train, said, tmp_path: Path):
+    (tmp_path / "train.csv").write_text(train)
+    (tmp_path / "test.csv").write_text("label,a\n1,2\n")
+    with pytest.raises(ScenarioError, match=said) as error:
+        load(str(tmp_path))
+    assert "\n" not in str(error.value)
+
+
+def test_hugging_face_set_from_local_files(arrays, tmp_path: Path, monkeypatch):
+    """The hub's own library reads Parquet files from a folder, without a network."""
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    folder = tmp_path / "set"
+    folder.mkdir()
+    for split, inputs, labels in (("train", *arrays[:2]), ("test", *arrays[2:])):
+        columns = {"image": [row.astype(np.uint8).tolist() for row in inputs], "label": labels.tolist()}
+        datasets.Dataset.from_dict(columns).to_parquet(folder / f"{split}.parquet")
+    data = load(f"hf:{folder}")
+    assert (data.train_inputs == arrays[0]).all() and (data.test_labels == arrays[3]).all()
+
+
+def test_hugging_face_errors_are_one_line(tmp_path: Path, monkeypatch):
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    folder = tmp_path / "set"
+    folder.mkdir()
+    datasets.Dataset.from_dict({"text": ["a"], "label": [1]}).to_parquet(folder / "train.parquet")
+    for source, said in (
+        (f"hf:{tmp_path / 'nowhere'}", "cannot be loaded"),
+        (f"hf:{folder}", "no column of inputs|no split"),
+    ):
+        with pytest.raises(ScenarioError, match=said) as error:
+            load(source)
+        assert "\n" not in str(error.value)

@@ -1,0 +1,195 @@
+"""`fairwave run` and its companions, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+import xarray as xr
+
+from fairwave.runs.database import FILE
+from tests.end_to_end.command_line import Outcome, fairwave
+
+TINY = [
+    "--set", "cell.num_devices=3", "--set", "data.samples_per_device=40", "--set", "learning.batch_size=8",
+    "--set", "learning.layer_sizes=[784, 10]", "--set", "learning.model=softmax",
+    "--set", "compute.bits_per_iteration=802816",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory) -> Path:
+    """A finished run of two schemes and two seeds."""
+    folder = tmp_path_factory.mktemp("done") / "runs" / "tiny"
+    command = [sys.executable, "-m", "fairwave", "run", "small", *TINY, "--rounds", "3", "--seeds", "0..1"]
+    subprocess.run([*command, "--out", str(folder)], check=True, capture_output=True, timeout=300)
+    return folder
+
+
+@pytest.fixture
+def cli(capsys, monkeypatch):
+    def call(*arguments: object) -> Outcome:
+        return fairwave(capsys, monkeypatch, *map(str, arguments))
+
+    return call
+
+
+def results(folder: Path, cli, tmp_path: Path) -> xr.Dataset:
+    assert cli("export", folder, "--to", tmp_path / "r.nc").code == 0
+    return xr.load_dataset(tmp_path / "r.nc")
+
+
+def test_the_same_command_again_says_done_and_changes_nothing(done, cli):
+    before = (done / FILE).read_bytes()
+    said = cli("run", "small", *TINY, "--rounds", 3, "--seeds", "0..1", "--out", done)
+    assert said.code == 0 and f"already done: {done}" in said.out
+    assert "std of device energy against max_power" in said.out
+    assert cli("resume", done).code == 0
+    assert (done / FILE).read_bytes() == before
+
+
+def test_a_second_run_is_byte_equal_and_more_can_be_added(done, cli, tmp_path):
+    """First one scheme, one seed and one round; then the rest is added: the results are those of one go."""
+    folder = tmp_path / "again"
+    assert cli("run", "small", *TINY, "--rounds", 1, "--schemes", "max_power", "--out", folder).code == 0
+    said = cli(
+        "run", "small", *TINY, "--rounds", 3, "--schemes", "proposed,max_power", "--seeds", "0,1", "--out", folder
+    )
+    assert said.code == 0, said.err
+    ours, theirs = (results(f, cli, tmp_path) for f in (folder, done))
+    xr.testing.assert_identical(ours.sel(scheme=theirs["scheme"]).drop_attrs(), theirs.drop_attrs())
+
+
+def test_exports_agree(done, cli, tmp_path):
+    dataset = results(done, cli, tmp_path)
+    assert dict(dataset.sizes) == {"scheme": 2, "seed": 2, "round": 3, "device": 3, "class": 10}
+    for ending, read in ((".parquet", pyarrow.parquet.read_table), (".csv", pyarrow.csv.read_csv)):
+        assert cli("export", done, "--to", tmp_path / f"r{ending}").code == 0
+        table = read(tmp_path / f"r{ending}").to_pydict()
+        assert len(table["loss"]) == 2 * 2 * 3 * 3
+        for row in (0, 17, 35):
+            place = {dim: table[dim][row] for dim in ("scheme", "seed", "round", "device")}
+            assert table["energy_j"][row] == pytest.approx(float(dataset["energy_j"].sel(place)), rel=1e-12)
+            del place["device"]
+            assert table["test_accuracy"][row] == pytest.approx(float(dataset["test_accuracy"].sel(place)), rel=1e-6)
+
+
+def test_list_show_rm(done, cli, tmp_path):
+    said = cli("runs", "list", "--in", done.parent)
+    assert said.out.strip() == f"{done}: done; proposed, max_power; seeds 0, 1"
+    shown = cli("runs", "show", done)
+    assert "command: " in shown.out and "[radio]" in shown.out and "max_power" in shown.out
+    assert cli("runs", "list", "--in", tmp_path).out.startswith("no runs in")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / FILE).write_bytes((done / FILE).read_bytes())
+    assert cli("runs", "rm", copy).code == 2 and copy.exists()
+    assert cli("runs", "rm", copy, "--yes").code == 0 and not copy.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["run", "small", "--schemes", "best"], 2, "unknown scheme 'best'"),
+        (["run", "small", "--seeds", "0-4"], 2, "give whole numbers such as 0..4"),
+        (["run", "small", "--seeds", "1,1"], 2, "none twice"),
+        (["run", "small", "--rounds", "0"], 2, "run at least one"),
+        (["run", "fair"], 2, "cannot be simulated"),
+        (["run", "small", "--set", "learning.layer_sizes=[10, 10]"], 2, "make them fit"),
+        (["run", "small", "--set", "cell.num_devices=70000"], 2, "gets none of the 60000 samples"),
+        (["run", "small", "--set", "data.source=nowhere"], 2, "no data set or file 'nowhere'"),
+        (["resume", "nowhere"], 5, "no run there"),
+        (["report", "nowhere"], 5, "no run there"),
+        (["runs", "show", "nowhere"], 5, "no run there"),
+        (["runs", "rm", "nowhere", "--yes"], 5, "no run there"),
+        (["export", "nowhere", "--to", "x.nc"], 5, "no run there"),
+        (["export", "nowhere", "--to", "x.doc"], 2, "unknown ending '.doc'"),
+    ],
+)
+def test_wrong_input_is_one_line(cli, monkeypatch, tmp_path, arguments, code, said):
+    monkeypatch.chdir(tmp_path)
+    outcome = cli(*arguments)
+    assert outcome.code == code and said in outcome.err
+    assert outcome.err.count("\n") == 1 and outcome.err.startswith("fairwave: ")
+
+
+def test_another_scenario_in_the_same_folder_is_refused(done, cli):
+    said = cli("run", "small", *TINY, "--set", "radio.bandwidth_hz=1MHz", "--out", done)
+    assert said.code == 5 and "radio.bandwidth_hz = 250000.0, not 1000000.0" in said.err
+
+
+def test_a_folder_with_other_files_is_left_alone(cli, tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    assert cli("run", "small", *TINY, "--out", tmp_path).code == 5
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_place_that_cannot_be_written_is_said(cli, tmp_path):
+    (tmp_path / "file").write_text("")
+    said = cli("run", "small", *TINY, "--out", tmp_path / "file" / "run")
+    assert said.code == 4 and "cannot be made" in said.err
+
+
+def test_a_damaged_run_is_refused_by_every_command(done, cli, tmp_path):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    content = bytearray((done / FILE).read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 3_000] = bytes(3_000)
+    (broken / FILE).write_bytes(content)
+    for arguments in (["resume", broken], ["report", broken], ["export", broken, "--to", tmp_path / "x.nc"],
+                      ["runs", "show", broken]):  # fmt: skip
+        said = cli(*arguments)
+        assert said.code == 5 and "damaged" in said.err and said.err.count("\n") == 1
+    assert (broken / FILE).read_bytes() == content
+    assert "damaged" in cli("runs", "list", "--in", tmp_path).out
+
+
+def test_ctrl_c_is_safe_and_says_how_to_go_on(done, cli, tmp_path):
+    folder = tmp_path / "run"
+    command = [sys.executable, "-m", "fairwave", "run", "small", *TINY, "--rounds", "400", "--out", str(folder)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr is not None
+    line = process.stderr.readline()  # the first round is stored
+    os.kill(process.pid, signal.SIGINT)
+    _, rest = process.communicate(timeout=60)
+    assert process.returncode == 130, rest
+    assert "round 1" in line and f"go on with: fairwave resume {folder}" in rest and "Traceback" not in rest
+    stored = int(re.search(r"(\d+) of 800 rounds", cli("runs", "list", "--in", tmp_path).out)[1])
+    assert 1 <= stored < 800
+    ours = results(folder, cli, tmp_path).isel(round=0).sel(scheme=["proposed"], seed=[0])
+    theirs = results(done, cli, tmp_path).isel(round=0).sel(scheme=["proposed"], seed=[0])
+    np.testing.assert_array_equal(ours["loss"], theirs["loss"])
+
+
+def test_progress_is_told_line_by_line_where_there_is_no_terminal(cli, tmp_path):
+    said = cli("run", "small", *TINY, "--rounds", 11, "--schemes", "max_power", "--out", tmp_path / "run")
+    lines = said.err.strip().splitlines()
+    assert len(lines) == 2 and "round 1:" in lines[0] and "round 10:" in lines[1] and "10 of 11 rounds" in lines[1]
+    assert json.loads((tmp_path / "run" / "run.seal").read_text())["blake2b"]
+
+
+def test_estimates_leave_the_compilation_out():
+    from fairwave.cli.progress import Board, duration
+    from fairwave.runs.order import Track
+    from fairwave.runs.session import Step
+
+    now = 0.0
+    board = Board(10, clock=lambda: now)
+    board.take(Step(Track("proposed", 0), 0))
+    now = 100.0
+    board.take(Step(Track("proposed", 0), 1, 2.0, 0.1, 0.001))
+    assert "estimating" in board.headline()
+    now = 102.0
+    board.take(Step(Track("proposed", 0), 2, 2.0, 0.1, 0.001))
+    assert board.seconds_left() == pytest.approx(16.0)
+    assert (duration(59.4), duration(61), duration(7_260)) == ("59 s", "1 min 01 s", "2 h 01 min")

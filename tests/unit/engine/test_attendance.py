@@ -1,0 +1,141 @@
+"""Who takes part, who comes late, and data that change from round to round."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fairwave
+from fairwave import schemes
+from fairwave.data.partition import share_out
+from fairwave.data.sources import DataSet
+from fairwave.engine.attendance import Window, attendance
+from fairwave.engine.releases import releases
+from fairwave.engine.round import Cell
+from fairwave.errors import ScenarioError
+from fairwave.keys import run_key
+from fairwave.learning.models import model_of
+from fairwave.scenario.partition import Iid
+
+DEVICES = 6
+
+
+@pytest.fixture(scope="module")
+def data() -> DataSet:
+    draw = np.random.default_rng(0)
+    labels = draw.integers(0, 3, 400).astype(np.int32)
+    inputs = np.clip(draw.integers(0, 256, (3, 30))[labels] + draw.normal(0, 40, (400, 30)), 0, 255).astype(np.uint8)
+    return DataSet(inputs[:300], labels[:300], inputs[300:], labels[300:])
+
+
+def cell(data: DataSet, name: str, *overrides: str) -> Cell:
+    scenario = fairwave.load_scenario(
+        "paper-clean",
+        [
+            f"cell.num_devices={DEVICES}", "learning.layer_sizes=[30, 8, 3]", "learning.batch_size=16",
+            "learning.learning_rate=0.05", "compute.bits_per_iteration=802816", *overrides,
+        ],
+    )  # fmt: skip
+    return Cell(scenario, schemes.ALL[name], model_of(scenario.learning), data)
+
+
+def leaves(tree) -> list[np.ndarray]:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+def test_only_participants_train_and_everybody_else_is_served(data):
+    run = cell(data, "proposed", "cell.participants=2")
+    state = run.start()
+    for number in range(3):
+        after, record = run.round(state, number)
+        asked = np.asarray(record.participating)
+        assert asked.sum() == 2
+        for name in ("energy_j", "local_iterations"):
+            values = np.asarray(getattr(record.plan, name))
+            assert (values[~asked] == 0).all() and (values[asked] > 0).all()
+        assert np.isnan(np.asarray(record.loss)[~asked]).all() and np.isfinite(np.asarray(record.loss)[asked]).all()
+        # Deviation and memory of the others stay, but their copies are new.
+        assert (np.asarray(after.deviation)[~asked] == np.asarray(state.deviation)[~asked]).all()
+        old, new = leaves(state.received)[1], leaves(after.received)[1]
+        assert all((old[k] != new[k]).any() for k in range(DEVICES))
+        state = after
+
+
+def test_participants_are_drawn_evenly():
+    """Fixed key. 4,000 rounds of 2 in 6: each is drawn 1,333 times on average, std 30. 6 sigma: false alarm < 1e-8."""
+    draw = jax.vmap(lambda number: attendance(DEVICES, 2, 0.0, run_key(1), number).participating)
+    times = np.asarray(draw(jnp.arange(4_000))).sum(axis=0)
+    assert times.sum() == 8_000 and (np.abs(times - 8_000 / 6) < 6 * 30).all()
+
+
+def test_the_crowd_is_the_same_for_all_schemes(data):
+    seen = []
+    for name in ("proposed", "max_power"):
+        run = cell(data, name, "cell.participants=3", "cell.straggler_probability=0.4")
+        _, record = run.round(run.start(), 5)
+        seen.append((np.asarray(record.participating), np.asarray(record.late)))
+    assert (seen[0][0] == seen[1][0]).all() and (seen[0][1] == seen[1][1]).all()
+
+
+def test_a_straggler_pays_and_gets_nothing(data):
+    run = cell(data, "proposed", "cell.straggler_probability=0.5")
+    state = run.start()
+    after, record = run.round(state, 0)
+    late = np.asarray(record.late)
+    assert 0 < late.sum() < DEVICES
+    assert (np.asarray(record.plan.energy_j)[late] > 0).all() and not np.asarray(record.delivered)[late].any()
+    for old, new in zip(leaves(state.received), leaves(after.received), strict=True):
+        assert (old[late] == new[late]).all()
+    # The model is the mean of the others' updates: as if the late ones were not there.
+    everyone = cell(data, "proposed")
+    all_in, _ = everyone.round(everyone.start(), 0)
+    assert any((a != b).any() for a, b in zip(leaves(after.global_params), leaves(all_in.global_params), strict=True))
+
+
+def test_nobody_delivers_and_nothing_moves(data):
+    run = cell(data, "proposed", "cell.straggler_probability=1")
+    state = run.start()
+    after, record = run.round(state, 0)
+    assert not np.asarray(record.delivered).any() and float(np.asarray(record.plan.energy_j).min()) > 0
+    for old, new in zip(leaves(state.global_params), leaves(after.global_params), strict=True):
+        assert (old == new).all()
+
+
+def test_the_ledger_names_every_message(data):
+    run = cell(data, "proposed", "cell.participants=4", "cell.straggler_probability=0.5", "privacy.local_noise=true")
+    _, record = run.round(run.start(), 1)
+    events = {e.content: e for e in releases(record, gradient_exchange=True, local_std=run.local_std)}
+    asked, late = np.flatnonzero(np.asarray(record.participating)), np.flatnonzero(np.asarray(record.late))
+    assert late.size
+    assert events["update"].devices.tolist() == asked.tolist()  # late or not, it has left the device
+    assert (events["update"].noise_std == run.local_std).all() and run.local_std > 0
+    assert (events["gradient"].noise_std == 0).all()
+    assert set(events["model"].devices) == set(range(DEVICES)) - set(late)
+    assert set(events["deviation"].devices) == set(asked) - set(late)
+    assert all(event.proven_sensitivity is None for event in events.values())
+    assert "gradient" not in {e.content for e in releases(record, gradient_exchange=False, local_std=0.0)}
+
+
+def test_a_window_slides_over_the_share():
+    labels = np.zeros(100, np.int32)
+    holdings = share_out(Iid(law="iid"), labels, 5, 0, samples_per_device=8, refreshed=3)
+    window, before = Window(holdings), None
+    for number in range(15):
+        held = np.asarray(window.at(jnp.asarray(number)))
+        for device in range(5):
+            own = held[device, : holdings.counts[device]]
+            assert (own == holdings.of(device, number)).all()
+            assert np.unique(own).size == 8 and np.isin(own, holdings.samples[device, :20]).all()
+            if before is not None:
+                assert np.setdiff1d(own, before[device]).size == 3
+        before = held
+
+
+def test_refresh_needs_something_new(data):
+    with pytest.raises(ScenarioError, match="already holds all 50 samples"):
+        cell(data, "proposed", "data.refreshed_samples=5")
+    run = cell(data, "no_privacy", "data.refreshed_samples=5", "data.samples_per_device=20")
+    first, second = (run.round(run.start(), number)[1] for number in (0, 1))
+    assert not np.allclose(first.received_loss, second.received_loss)  # the same model on other data

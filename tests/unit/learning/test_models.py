@@ -1,0 +1,109 @@
+"""The models that scenarios name, and models from elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fairwave
+from fairwave.learning.model import Model
+from fairwave.learning.models import model_of
+from fairwave.scenario.parameters import Learning
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+TINY = [
+    "data.samples_per_device=60",
+    "cell.num_devices=3",
+    "learning.batch_size=16",
+    "compute.bits_per_iteration=802816",
+]
+CNN = ["learning.model=cnn", "learning.layer_sizes=[784, 10]", "learning.image_shape=[28, 28, 1]"]
+SOFTMAX = ["learning.model=softmax", "learning.layer_sizes=[784, 10]", "learning.l2=0.01"]
+
+
+def learning(*overrides: str) -> Learning:
+    return fairwave.load_scenario("paper", overrides).learning
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [[], CNN, SOFTMAX, [*CNN[:2], "learning.image_shape=[14, 56, 1]"], [*CNN, "learning.channels=[3, 5]"]],
+)
+def test_the_scenario_counts_the_models_parameters(overrides):
+    """Payloads follow from this number, without building the model."""
+    chosen = learning(*overrides)
+    shapes = jax.eval_shape(model_of(chosen).init, jax.random.key(0))
+    assert sum(leaf.size for leaf in jax.tree.leaves(shapes)) == chosen.num_parameters()
+
+
+def test_the_papers_network_has_the_papers_size():
+    assert learning().num_parameters() == 109_386
+
+
+def test_penalty_is_half_the_squared_length():
+    model = model_of(learning(*SOFTMAX))
+    params = model.init(jax.random.key(0))
+    length = sum(float(np.sum(np.asarray(leaf, float) ** 2)) for leaf in jax.tree.leaves(params))
+    assert float(model.penalty(params)) == pytest.approx(0.005 * length, rel=1e-5)
+
+
+def test_convolution_agrees_with_loops():
+    """A NumPy convolution written out, padding as 'SAME' with stride 2 asks for."""
+    model = model_of(learning(*CNN))
+    params = model.init(jax.random.key(3))
+    image = np.random.default_rng(0).random((1, 28, 28))
+    hidden = image[0][:, :, None]
+    for name in ("first", "second"):
+        weight, bias = (np.asarray(params[name][part], float) for part in ("weight", "bias"))
+        size = hidden.shape[0] // 2
+        padded = np.pad(hidden, ((0, 1), (0, 1), (0, 0)))  # an even size with stride 2 is padded at the end only
+        out = np.empty((size, size, weight.shape[3]))
+        for row in range(size):
+            for column in range(size):
+                patch = padded[2 * row : 2 * row + 3, 2 * column : 2 * column + 3]
+                out[row, column] = np.tensordot(patch, weight, 3) + bias
+        hidden = np.maximum(out, 0.0)
+    expected = hidden.ravel() @ np.asarray(params["last"]["weight"], float) + np.asarray(params["last"]["bias"], float)
+    np.testing.assert_allclose(model.logits(params, jnp.asarray(image, jnp.float32))[0], expected, atol=1e-5)
+
+
+def example(name: str) -> Model:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    model: Model = getattr(module, name)()
+    return model
+
+
+@pytest.mark.parametrize("which", ["softmax", "cnn", "equinox_model", "flax_model"])
+def test_every_kind_of_model_learns(which):
+    overrides = {"softmax": SOFTMAX, "cnn": CNN}.get(which, [])
+    model = None if overrides else example(which)
+    scenario = fairwave.load_scenario("small", [*TINY, *overrides, "learning.learning_rate=0.05"])
+    results = fairwave.simulate(scenario, ["no_privacy"], rounds=3, model=model).results
+    loss = results["loss"].mean("device").values.ravel()
+    assert loss[-1] < 0.8 * float(results["received_loss"].isel(round=0).mean())
+    assert results["test_accuracy"].values.ravel()[-1] > 0.4
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["learning.model=softmax"], "give two: inputs and classes"),
+        (["learning.model=cnn", "learning.layer_sizes=[784, 10]"], "give height, width and colours"),
+        ([*CNN[:2], "learning.image_shape=[28, 28, 3]"], "give height, width and colours"),
+        (["cell.participants=11"], "exceeds num_devices"),
+        (["cell.straggler_probability=1.5"], "straggler_probability"),
+    ],
+)
+def test_impossible_models_are_refused(overrides, said):
+    with pytest.raises(fairwave.errors.ScenarioError, match=said):
+        fairwave.load_scenario("paper", overrides)

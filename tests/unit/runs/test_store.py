@@ -1,0 +1,195 @@
+"""The store: what is written comes back, what is damaged is refused, what cannot be written is said."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fairwave
+from fairwave.errors import OutputError, StoreError
+from fairwave.privacy.ledger import ReleaseEvent
+from fairwave.runs import store as store_module
+from fairwave.runs.database import FILE, locked
+from fairwave.runs.order import Order, Track
+from fairwave.runs.seal import FILE as SEAL
+from fairwave.runs.store import RunStore
+
+TRACKS = (Track("proposed", 0), Track("max_power", 0))
+
+
+def arrays(seed: int) -> dict[str, np.ndarray]:
+    draw = np.random.default_rng(seed)
+    loss = np.where(np.arange(3) == 1, np.nan, draw.random(3))
+    return {"loss": loss, "global_loss": draw.random(()), "test_accuracy": np.float32(0.5), "energy_j": draw.random(3)}
+
+
+def event(seed: int) -> ReleaseEvent:
+    return ReleaseEvent("model", "access point", "device", np.arange(3), np.random.default_rng(seed).random(3), None)
+
+
+def filled(folder: Path, rounds: int = 4, state_bytes: int = 9_000) -> Path:
+    order = Order(fairwave.load_scenario("small"), ("proposed", "max_power"), (0,), 9)
+    store = RunStore.create(folder, order, {"command": "fairwave run small"})
+    for track in TRACKS:
+        store.begin(track, b"data", {"distance_m": np.arange(3.0)})
+        for number in range(rounds):
+            state = np.random.default_rng(number).bytes(state_bytes)
+            store.append(track, number, arrays(number), [event(number)], state, last=False)
+    store.close()
+    return folder
+
+
+def content(folder: Path) -> list[object]:
+    """Everything that a reader could get."""
+    store = RunStore(folder)
+    seen: list[object] = [store.about, store.order]
+    for track in TRACKS:
+        seen += [str(store.summary(track)), store.checkpoint(track), str(store.layout(track.seed))]
+        seen += [str(sorted((name, value.tobytes()) for name, value in r.items())) for r in store.records(track)]
+    store.close()
+    return seen
+
+
+def test_what_is_written_comes_back(tmp_path: Path):
+    store = RunStore(filled(tmp_path / "a"))
+    assert store.order.schemes == ("proposed", "max_power") and store.order.rounds == 9
+    summary = store.summary(TRACKS[0])
+    assert (summary.rounds, summary.finished) == (4, False)
+    assert summary.mean_loss == pytest.approx(np.nanmean(arrays(3)["loss"]))
+    for number, record in enumerate(store.records(TRACKS[1])):
+        for name, value in arrays(number).items():
+            np.testing.assert_array_equal(record[name], value)
+    assert store.checkpoint(TRACKS[0]) == np.random.default_rng(3).bytes(9_000)
+    assert store.summary(Track("priced", 7)).rounds == 0 and store.checkpoint(Track("priced", 7)) is None
+
+
+def test_a_large_checkpoint_is_split_and_joined(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(store_module, "PART", 1_000)
+    assert RunStore(filled(tmp_path / "a")).checkpoint(TRACKS[0]) == np.random.default_rng(3).bytes(9_000)
+
+
+def damage(original: Path, folder: Path, start: int, length: int, draw: np.random.Generator) -> None:
+    shutil.copytree(original, folder)
+    content = bytearray((folder / FILE).read_bytes())
+    noise = draw.integers(1, 256, min(length, len(content) - start), dtype=np.uint8)
+    content[start : start + length] = (np.frombuffer(content[start : start + length], np.uint8) ^ noise).tobytes()
+    (folder / FILE).write_bytes(content)
+
+
+def places(size: int) -> list[tuple[int, int]]:
+    """Ranges all over the file: every 97th byte alone, and longer stretches."""
+    single = [(start, 1) for start in range(5, size, 97)]
+    return single + [
+        (start, length) for length in (16, 512, 4096, 20_000) for start in range(0, size, max(1_500, length))
+    ]
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_damage_anywhere_is_detected(tmp_path: Path, sealed: bool):
+    """After a crash there is no seal: damage is then refused, or lies in bytes of SQLite's pages that nobody reads.
+
+    The header's change counter says whether the seal is of this file; a wrong one does no more than drop the seal.
+    """
+    original = filled(tmp_path / "a")
+    if not sealed:
+        (original / SEAL).unlink()
+    truth, draw, detected, harmless = content(original), np.random.default_rng(0), 0, 0
+    for index, (start, length) in enumerate(places((original / FILE).stat().st_size)):
+        broken = tmp_path / f"broken{index}"
+        damage(original, broken, start, length, draw)
+        try:
+            assert content(broken) == truth
+            harmless += 1
+        except StoreError as error:
+            detected += 1
+            assert "\n" not in str(error)
+        shutil.rmtree(broken)
+    assert detected > 300
+    assert harmless == 0 or not sealed
+
+
+def test_without_the_digests_damage_would_pass(tmp_path: Path, monkeypatch):
+    """The mutant: a store that trusts SQLite alone returns wrong numbers."""
+    original = filled(tmp_path / "a")
+    (original / SEAL).unlink()
+    truth, draw, fooled = content(original), np.random.default_rng(0), 0
+    monkeypatch.setattr(store_module, "verify", lambda connection, path: None)
+    for index, (start, length) in enumerate(places((original / FILE).stat().st_size)[::7]):
+        broken = tmp_path / f"broken{index}"
+        damage(original, broken, start, length, draw)
+        with contextlib.suppress(Exception):
+            fooled += content(broken) != truth
+        shutil.rmtree(broken)
+    assert fooled > 5
+
+
+@pytest.mark.parametrize("keep", [0, 100, 5_000, 20_000])
+def test_a_truncated_file_is_refused(tmp_path: Path, keep: int):
+    folder = filled(tmp_path / "a")
+    (folder / FILE).write_bytes((folder / FILE).read_bytes()[:keep])
+    with pytest.raises(StoreError, match=r"damaged|no such table"):
+        RunStore(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE round SET test_accuracy = 0.99 WHERE number = 2",
+        "DELETE FROM round WHERE number = 1",
+        "DELETE FROM round WHERE number = 3",
+        "UPDATE release SET noise_std = x'0000' WHERE round = 0",
+        "DELETE FROM release WHERE round = 3",
+        "DELETE FROM checkpoint",
+        "UPDATE checkpoint SET round = 1",
+        "UPDATE run SET value = '10' WHERE name = 'rounds'",
+        "UPDATE track SET layout = x'00'",
+        "DELETE FROM track WHERE scheme = 'proposed'",
+        "UPDATE round SET last = 1 WHERE number = 3",
+    ],
+)
+def test_a_tidy_forgery_is_refused(tmp_path: Path, change: str):
+    folder = filled(tmp_path / "a")
+    (folder / SEAL).unlink()
+    connection = sqlite3.connect(folder / FILE)
+    connection.execute(change)
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreError, match="damaged"):
+        RunStore(folder)
+
+
+def test_a_full_disk_keeps_all_stored_rounds(tmp_path: Path):
+    folder = filled(tmp_path / "a")
+    store = RunStore(folder, write=True)
+    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(OutputError, match="free some space"):
+        store.append(TRACKS[0], 4, arrays(4), [event(4)], b"x" * 500_000, last=False)
+    store.close()
+    before = filled(tmp_path / "b")
+    assert content(folder) == content(before)
+
+
+def test_two_writers_are_kept_apart(tmp_path: Path):
+    folder = filled(tmp_path / "a")
+    with locked(folder), pytest.raises(StoreError, match="another fairwave"), locked(folder):
+        pass
+    with locked(folder):
+        pass
+
+
+def test_changed_data_are_noticed(tmp_path: Path):
+    store = RunStore(filled(tmp_path / "a"), write=True)
+    store.begin(TRACKS[0], b"data", {})
+    with pytest.raises(StoreError, match="have changed"):
+        store.begin(TRACKS[0], b"other", {})
+
+
+def test_no_run_is_said(tmp_path: Path):
+    with pytest.raises(StoreError, match="no run there"):
+        RunStore(tmp_path)
