@@ -2,29 +2,33 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test format lint layers types pytest bench clean
+.PHONY: run test test-full format lint layers types pytest bench clean
 
 run: .venv/installed
-	$(BIN)/fairwave plan paper --policies all --plot plan.svg
+	$(BIN)/fairwave run paper --rounds 50
+	$(BIN)/fairwave report runs/paper
 
 test: format lint layers types pytest
 
-format: .venv/installed
+test-full: .venv/tested
+	$(BIN)/pytest -m slow
+
+format: .venv/tested
 	$(BIN)/ruff format --check .
 
-lint: .venv/installed
+lint: .venv/tested
 	$(BIN)/ruff check .
 
-layers: .venv/installed
+layers: .venv/tested
 	$(BIN)/lint-imports
 
-types: .venv/installed
+types: .venv/tested
 	$(BIN)/mypy
 
-pytest: .venv/installed
-	$(BIN)/pytest -n 2 --dist loadscope
+pytest: .venv/tested
+	$(BIN)/pytest -n 2 --dist loadscope -m "not slow"
 
-bench: .venv/installed
+bench: .venv/tested
 	$(BIN)/python benchmarks/plan.py
 
 .venv/installed: pyproject.toml constraints.txt
@@ -32,8 +36,12 @@ bench: .venv/installed
 		{ echo "fairwave needs Python 3.11 or newer; try: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+.venv/tested: .venv/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
 	@touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist plan.svg
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist

@@ -37,14 +37,16 @@ _FULL = ("disk is full", "disk I/O error")
 
 
 def connect(path: Path, write: bool) -> sqlite3.Connection:
-    """An open file that survives a crash at any moment: each transaction is whole or absent."""
-    mode = "rwc" if write else "ro"
+    """An open file that survives a crash at any moment: each transaction is whole or absent.
+
+    A reader, too, opens it for writing where it may: a transaction that a crash cut short has to be rolled back first.
+    """
+    mode = "rwc" if write else "rw" if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) else "ro"
     with failures(path):
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=30.0, isolation_level=None
         )
-        if write:
-            connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA synchronous = FULL" if write else "PRAGMA query_only = ON")
         return connection
 
 
@@ -78,7 +80,7 @@ def _operational(path: Path, what: str) -> FairwaveError:
     if any(sign in what for sign in _FULL):
         return OutputError(f"{path}: {what}; free some space, then resume: every stored round is safe")
     if "readonly" in what or "read-only" in what:
-        return OutputError(f"{path}: cannot be written ({what}); choose a writable folder with --out")
+        return OutputError(f"{path}: cannot be written ({what}); give it a writable folder")
     if "locked" in what:
         return StoreError(f"{path}: in use by another program; wait for it, or end it")
     if "unable to open" in what:

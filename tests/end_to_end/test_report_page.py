@@ -1,0 +1,86 @@
+"""The report as a browser shows it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+BROWSER = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+QUIET = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--virtual-time-budget=20000",
+]  # fmt: skip
+FIGURES = ("figure-1", "figure-2", "figure-3a", "figure-3b", "figure-4a", "figure-4b", "accuracy", "holdings")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("report") / "tiny"
+    fairwave = [sys.executable, "-m", "fairwave"]
+    tiny = ["--set", "cell.num_devices=3", "--set", "data.samples_per_device=40", "--set", "learning.batch_size=8",
+            "--set", "compute.bits_per_iteration=802816", "--rounds", "3", "--seeds", "0,1"]  # fmt: skip
+    subprocess.run(
+        [*fairwave, "run", "small", *tiny, "--out", str(folder)], check=True, capture_output=True, timeout=300
+    )
+    said = subprocess.run([*fairwave, "report", str(folder)], check=True, capture_output=True, text=True, timeout=120)
+    assert said.stdout.startswith(f"report: {folder / 'report.html'}")
+    return folder / "report.html"
+
+
+def browse(page: Path, profile: Path, *options: str) -> str:
+    if BROWSER is None:
+        if os.environ.get("FAIRWAVE_BROWSER") == "required":
+            pytest.fail("no browser, though FAIRWAVE_BROWSER=required")
+        pytest.skip("no Chromium on this machine; install it to test the page")
+    command = [BROWSER, *QUIET, f"--user-data-dir={profile}", *options, page.as_uri()]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+
+
+def test_every_figure_is_drawn(page, tmp_path):
+    """Read off the page after its scripts have run: an svg for every figure, and no leftovers."""
+    shown = browse(page, tmp_path, "--dump-dom", "--window-size=1200,3600")
+    assert shown.count('class="main-svg"') >= 2 * len(FIGURES)
+    for key in FIGURES:
+        part = shown[shown.index(f'id="{key}"') :]
+        assert "main-svg" in part[:200_000]
+    assert len(re.findall(r'class="[^"]*scatterlayer', shown)) == len(FIGURES) - 1
+    assert "heatmaplayer" in shown
+    assert (
+        "$title" not in shown
+        and "nan" not in re.sub(r"<script.*?</script>", "", shown, flags=re.DOTALL).lower().split()
+    )
+
+
+def test_the_page_looks_like_a_report(page, tmp_path):
+    """The guard: white page, dark text, and the two schemes' colours where figures belong; nothing spills over."""
+    picture = tmp_path / "page.png"
+    browse(page, tmp_path / "profile", f"--screenshot={picture}", "--window-size=1200,3600")
+    pixels = matplotlib.image.imread(picture)[:, :, :3]
+    assert pixels.shape[:2] == (3600, 1200)
+    assert 0.80 < np.mean(pixels.min(axis=2) > 0.95) < 0.99
+    assert np.mean(pixels.max(axis=2) < 0.3) > 0.002
+    for colour in ("#0072b2", "#d55e00"):
+        wanted = np.array([int(colour[start : start + 2], 16) for start in (1, 3, 5)]) / 255
+        close = np.abs(pixels - wanted).max(axis=2) < 0.02
+        columns = np.flatnonzero(close.any(axis=0))
+        assert close.sum() > 2_000
+        assert columns.min() < 500 and columns.max() > 700  # figures on both sides of the page
+    margin = pixels[:, -20:]
+    assert (margin > 0.9).mean() > 0.99
+
+
+def test_the_check_can_fail(page, tmp_path):
+    """The mutant: the same page without its library draws nothing."""
+    broken = tmp_path / "broken.html"
+    broken.write_text(re.sub(r"<script>.*?</script>", "", page.read_text(encoding="utf-8"), count=1, flags=re.DOTALL))
+    assert "main-svg" not in browse(broken, tmp_path / "profile", "--dump-dom")

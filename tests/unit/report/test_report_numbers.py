@@ -1,0 +1,149 @@
+"""The report's numbers, on results whose answers are known."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+import scipy.stats
+import xarray as xr
+
+from fairwave.metrics.intervals import Interval, interval
+from fairwave.report.figure_data import panels
+from fairwave.report.headlines import headlines
+from fairwave.report.page import conclusions, write_report
+from fairwave.report.section import RunReport
+from fairwave.report.statistics import fairness_over_seeds, last_value, mean_over_rounds, milestones
+from fairwave.report.style import with_interval
+
+SCHEMES, SEEDS, ROUNDS, DEVICES = ["proposed", "max_power", "priced"], [0, 1, 2], 60, 4
+
+
+@pytest.fixture
+def results() -> xr.Dataset:
+    """Energies 0.2 for proposed, 0.2 + 0.1 k for the others; losses of proposed 5 % above."""
+    shape = (len(SCHEMES), len(SEEDS), ROUNDS, DEVICES)
+    draw = np.random.default_rng(0)
+    energy = np.full(shape, 0.2)
+    energy[1:] += 0.1 * np.arange(DEVICES)
+    energy[0] += 1e-4 * np.arange(DEVICES)
+    loss = (
+        np.broadcast_to(2.0 / np.arange(1, ROUNDS + 1)[:, None], shape)
+        * np.array([1.05, 1.0, 1.0])[:, None, None, None]
+    )
+    values = {
+        "loss": loss * (1 + 0.01 * np.arange(DEVICES)),
+        "energy_j": energy, "compute_energy_j": energy / 4, "transmit_energy_j": energy * 3 / 4,
+        "local_iterations": np.full(shape, 90), "uplink_rate_bps": np.full(shape, 5e6),
+        "participating": np.ones(shape, bool), "outage": np.zeros(shape, bool),
+    }  # fmt: skip
+    dims = ("scheme", "seed", "round", "device")
+    accuracy = (("scheme", "seed", "round"), draw.random(shape[:3]))
+    return xr.Dataset(
+        {name: (dims, value) for name, value in values.items()}
+        | {"test_accuracy": accuracy, "samples": (("seed", "device", "class"), draw.integers(0, 9, (3, DEVICES, 10)))},
+        coords={
+            "scheme": SCHEMES, "seed": SEEDS, "round": np.arange(1, ROUNDS + 1), "device": np.arange(DEVICES),
+            "path_loss_db": (("seed", "device"), np.tile([70.0, 80, 90, 95], (3, 1))),
+        },
+        attrs={"command": "fairwave run <b>x</b>"},
+    )  # fmt: skip
+
+
+def test_interval_agrees_with_scipy():
+    values = np.random.default_rng(1).normal(size=7)
+    low, high = scipy.stats.t.interval(0.95, 6, values.mean(), scipy.stats.sem(values))
+    ours = interval([*values, np.nan])
+    assert (ours.low, ours.high, ours.count) == (pytest.approx(low), pytest.approx(high), 7)
+    assert math.isnan(interval([3.0]).half_width) and interval([]).count == 0
+
+
+@pytest.mark.statistical
+def test_intervals_cover_the_mean_as_often_as_they_say():
+    """Fixed key. 20,000 intervals: 95 % +- 0.15 % cover; 5 sigma, false alarm below 1e-6. A normal quantile (1.96 for
+    4 values) would cover 85.6 %, far outside."""
+    draws = np.random.default_rng(2).normal(size=(20_000, 4))
+    covered = np.mean([(i := interval(row)).low <= 0.0 <= i.high for row in draws])
+    assert abs(covered - 0.95) < 5 * 0.00155
+    narrow = np.mean([abs(row.mean()) <= 1.96 * row.std(ddof=1) / 2 for row in draws])
+    assert abs(narrow - 0.95) > 5 * 0.00155
+
+
+def test_headlines(results):
+    said = {claim.claim: claim.measured.mean for claim in headlines(results)}
+    spread = np.std(np.arange(DEVICES))
+    assert said["std of device energy against max_power"] == pytest.approx(100 * (1e-4 * spread / (0.1 * spread) - 1))
+    assert said["mean device energy against priced"] == pytest.approx(100 * ((0.2 + 1.5e-4) / 0.35 - 1))
+    assert said["mean training loss against max_power"] == pytest.approx(5.0)
+    first = 1.05 * 2.0 * np.mean(1 / np.arange(1, 51)) * 0.01 * spread
+    assert said["std of training loss across devices"] == pytest.approx(first)
+    assert headlines(results.sel(scheme=["max_power"])) == []
+
+
+def test_outages_and_absence_are_left_out_of_mean_energy(results):
+    results["outage"][0, 0, :30, 0] = True
+    results["energy_j"][0, 0, :30, 0] = 0.0
+    results["participating"][0, 0, :10, 1] = False
+    results["energy_j"][0, 0, :10, 1] = 0.0
+    assert mean_over_rounds(results, "energy_j").sel(scheme="proposed", seed=0).values[:2] == pytest.approx(
+        [0.2, 0.2001]
+    )
+
+
+def test_tables(results):
+    assert milestones(results) == [1, 10, 30, 50, 60] and milestones(results.isel(round=slice(7))) == [1, 7]
+    assert fairness_over_seeds(results, "max_power")["mean"].mean == pytest.approx(0.35)
+    results["test_accuracy"][0, 0, 40:] = np.nan  # one seed reached its target
+    last = results["test_accuracy"].sel(scheme="proposed")
+    assert last_value(results["test_accuracy"], "proposed").mean == pytest.approx(
+        np.mean([last[0, 39], last[1, 59], last[2, 59]])
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "text"),
+    [
+        (Interval(0.4541, 0.0123, 5), {}, "0.454 ± 0.012"),
+        (Interval(0.4541, math.nan, 1), {}, "0.454"),
+        (Interval(5.43, 0.2, 5), {"digits": 1, "unit": " %"}, "+5.4 ± 0.2 %"),
+        (Interval(math.nan, math.nan, 0), {}, "no value"),
+    ],
+)
+def test_numbers_are_written_as_people_read_them(value, options, text):
+    assert with_interval(value, **options) == text
+
+
+def test_panels_hold_the_papers_figures(results):
+    found = {panel.key: panel for panel in panels(results)}
+    assert list(found) == ["figure-1", "figure-2", "figure-3a", "figure-3b", "figure-4a", "figure-4b", "accuracy"]
+    energy = found["figure-2"].series[1]
+    assert energy.y == pytest.approx([200, 300, 400, 500]) and energy.x.tolist() == [70, 80, 90, 95]
+    assert found["figure-2"].joined
+    elsewhere = results.assign_coords(path_loss_db=results["path_loss_db"] + results["seed"])
+    scattered = {panel.key: panel for panel in panels(elsewhere)}["figure-2"]
+    assert scattered.series[0].x.size == 12 and not scattered.joined and (np.diff(scattered.series[0].x) >= 0).all()
+
+
+def test_the_page_is_self_contained_and_escapes_what_it_quotes(results, tmp_path):
+    runs = [
+        RunReport("one", results, "a = '<script>'", panels(results)),
+        RunReport("two", results, "", panels(results)),
+    ]
+    page = write_report(runs, tmp_path).read_text(encoding="utf-8")
+    own = re.sub(r"<script>.*?</script>", "", page, count=1, flags=re.DOTALL)  # plotly itself names its home page
+    assert not re.search(r"""(src|href)=["']""", own)
+    assert "<b>x</b>" not in own and "&lt;b&gt;x&lt;/b&gt;" in own and "a = '<script>'" not in own
+    assert own.count("std of device energy against max_power") == 2
+    for name in ("one", "two"):
+        assert {path.name for path in (tmp_path / "figures" / name).iterdir()} == {
+            f"{panel.key}.{form}" for panel in runs[0].panels for form in ("svg", "pdf")
+        }
+
+
+def test_conclusions_speak_of_seeds(results):
+    many = conclusions([RunReport("a", results, "", [])])
+    one = conclusions([RunReport("a", results.isel(seed=[0]), "", [])])
+    assert "3 seeds" in many[1] and one[1].startswith("One seed shows")
+    assert any("may not quote a privacy guarantee" in line for line in one)
