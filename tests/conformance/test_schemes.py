@@ -26,7 +26,7 @@ def results() -> xr.Dataset:
 
 
 def test_results_have_the_promised_shape(results):
-    assert results.sizes == {"scheme": len(schemes.ALL), "round": 2, "device": 3}
+    assert results.sizes == {"scheme": len(schemes.ALL), "round": 2, "device": 3, "class": 10}
     promised = {
         "loss", "received_loss", "energy_j", "compute_energy_j", "transmit_energy_j", "local_iterations",
         "transmit_power_w", "uplink_rate_bps", "deviation", "noise_std", "utility", "outage", "global_loss",
@@ -122,7 +122,6 @@ def test_wrong_arguments(change, said):
     [
         (["privacy.mode=provable"], "cannot be simulated"),
         (["privacy.copies=nested"], "cannot be simulated"),
-        (["data.refreshed_samples=3"], "cannot be simulated"),
         (["learning.layer_sizes=[100, 10]"], "make them fit"),
         (["data.source=nowhere"], "no data set or file"),
     ],

@@ -7,6 +7,7 @@ On a GPU all devices are vectorised.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -37,12 +38,8 @@ class DeviceMap:
             return self._program(shared, own)
         size = -(-num_devices // threads)
         # Equal parts, so that one program serves all threads: the last part repeats its last device.
-        parts = [
-            jax.tree.map(lambda leaf, first=first: leaf[jnp.minimum(first + jnp.arange(size), num_devices - 1)], own)
-            for first in range(0, num_devices, size)
-        ]
-        results = self._run(shared, parts, size)
-        return jax.tree.map(lambda *pieces: jnp.concatenate(pieces)[:num_devices], *results)
+        parts = [_part(own, first, size) for first in range(0, num_devices, size)]
+        return _joined(self._run(shared, parts, size), num_devices)
 
     def _run(self, shared: Tree, parts: list[Tree], size: int) -> list[Tree]:
         def work(part: Tree) -> Tree:
@@ -54,3 +51,14 @@ class DeviceMap:
             return list(map(work, parts))
         with ThreadPoolExecutor(len(parts)) as pool:
             return list(pool.map(work, parts))
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _part(own: Tree, first: int, size: int) -> Tree:
+    """So many devices from the first on; the last device is repeated where they end."""
+    return jax.tree.map(lambda leaf: leaf[jnp.minimum(first + jnp.arange(size), leaf.shape[0] - 1)], own)
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _joined(parts: list[Tree], num_devices: int) -> Tree:
+    return jax.tree.map(lambda *pieces: jnp.concatenate(pieces)[:num_devices], *parts)

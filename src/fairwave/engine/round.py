@@ -27,6 +27,7 @@ from fairwave.learning.loss import global_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.policy.access_point import release, released_copy, uniform_levels
 from fairwave.policy.contribution import no_score
+from fairwave.policy.effort import Effort
 from fairwave.policy.effort_fit import EffortMemory, Strategy, fit_effort, no_memory
 from fairwave.policy.fleet import Fleet, fleet
 from fairwave.policy.plan import Case, DevicePlan, plan_round
@@ -76,17 +77,10 @@ class Cell:
 
     def start(self) -> State:
         """Before the first round: everybody holds the same random model."""
-        num_devices = self.scenario.cell.num_devices
+        window = self.scenario.utility.effort_window
         with jax.enable_x64(True):
-            params = self.model.init(device_key(self.root, 0, Stream.INITIAL_MODEL, 0))
-            effort = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_devices,)), self.fleet.effort)
-            return State(
-                global_params=params,
-                received=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_devices, *leaf.shape)), params),
-                deviation=jnp.zeros(num_devices),
-                score=no_score(num_devices),
-                memory=jax.vmap(lambda one: no_memory(one, self.scenario.utility.effort_window))(effort),
-            )
+            state: State = _started(self.model, window, self.root, self.fleet.effort, self.devices)
+        return state
 
     def round(self, state: State, round_index: int) -> tuple[State, RoundRecord]:
         """The next state, and what happened."""
@@ -98,24 +92,17 @@ class Cell:
         present = attendance(
             size.num_devices, size.participants or size.num_devices, size.straggler_probability, self.root, number
         )
-        plan, arrives = _plan(
-            scheme.plan,
-            scenario.radio,
-            self.fleet,
-            state.memory,
-            self.root,
-            number,
-            self.devices,
-            present.participating,
+        plan, delivered = _plan(
+            scheme.plan, scenario.radio, self.fleet, state.memory, self.root, number, self.devices, present
         )
-        delivered = arrives & ~present.late
-        held, chosen = self.window.at(number), present.chosen
-        own = (held[chosen], self.window.counts[chosen])
-        received = _of(state.received, chosen)
-        received_loss, correction = self._exchange(received, own, delivered[chosen])
+        everyone = (self.window.at(number), self.window.counts)
+        received, (held, counts), iterations, arrived = _of(
+            (state.received, everyone, plan.local_iterations, delivered), present.chosen
+        )
+        received_loss, correction = self._exchange(received, (held, counts), arrived)
         trained = training_map(self.training)(
             (self.root, number, *self.samples),
-            Work(received, correction, *own, plan.local_iterations[chosen], chosen),
+            Work(received, correction, held, counts, iterations, present.chosen),
             self.num_threads,
         )
         after, noise_std = _finish(
@@ -123,20 +110,19 @@ class Cell:
         )
         utility = scenario.utility
         memory = _fit(utility.effort_fit, utility.effort_ridge, state.memory, plan, after.deviation, delivered)
-        everyone = (held, self.window.counts)
         true_losses = loss_map(self.model)((after.global_params, *self.samples), everyone, self.num_threads)
-        absent = jnp.full(size.num_devices, jnp.nan)
+        told = _among_all(
+            {"received_loss": received_loss, "loss": trained.loss, "update_norm": trained.update_norm}, present
+        )
         record = RoundRecord(
             plan=plan,
             participating=present.participating,
             late=present.late,
             delivered=delivered,
-            received_loss=absent.at[chosen].set(received_loss),
-            loss=absent.at[chosen].set(trained.loss),
-            update_norm=absent.at[chosen].set(trained.update_norm),
+            **told,
             deviation=after.deviation,
             noise_std=noise_std,
-            global_loss=global_loss(true_losses, self.window.counts),
+            global_loss=_global_loss(true_losses, self.window.counts),
             test_accuracy=_accuracy(self.model, after.global_params, *self.test),
         )
         return State(after.global_params, after.received, after.deviation, after.score, memory), record
@@ -149,16 +135,43 @@ class Cell:
             loss = received_loss_map(self.model)(self.samples, (received, *own), self.num_threads)
             return loss, jax.tree.map(jnp.zeros_like, received)
         loss, gradients = gradient_map(self.model)(self.samples, (received, *own), self.num_threads)
-        mean, weight = mean_gradient(gradients, delivered), self.scenario.learning.gradient_weight
-        return loss, jax.vmap(lambda own: correction_term(own, mean, weight))(gradients)
+        return loss, _corrections(self.scenario.learning.gradient_weight, gradients, delivered)
 
 
+_accuracy = jax.jit(accuracy, static_argnums=0)
+_global_loss = jax.jit(global_loss)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _started(model: Model, effort_window: int, root: Key, effort: Effort, devices: Array) -> State:
+    params = model.init(device_key(root, 0, Stream.INITIAL_MODEL, 0))
+    each = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, devices.shape), effort)
+    return State(
+        global_params=params,
+        received=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*devices.shape, *leaf.shape)), params),
+        deviation=jnp.zeros(devices.shape),
+        score=no_score(devices.size),
+        memory=jax.vmap(lambda one: no_memory(one, effort_window))(each),
+    )
+
+
+@jax.jit
 def _of(tree: Tree, devices: Array) -> Tree:
     """Some devices' part of a tree with a leading device axis."""
     return jax.tree.map(lambda leaf: leaf[devices], tree)
 
 
-_accuracy = jax.jit(accuracy, static_argnums=0)
+@jax.jit
+def _among_all(values: dict[str, Array], present: Attendance) -> dict[str, PerDevice]:
+    """Participants' values in the order of all devices; NaN for the others."""
+    absent = jnp.full(present.participating.shape, jnp.nan)
+    return {name: absent.at[present.chosen].set(value) for name, value in values.items()}
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _corrections(weight: float, gradients: Tree, delivered: Bool[Array, " participant"]) -> Tree:
+    mean = mean_gradient(gradients, delivered)
+    return jax.vmap(lambda own: correction_term(own, mean, weight))(gradients)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -170,9 +183,9 @@ def _plan(
     root: Key,
     number: Count,
     devices: Array,
-    participating: FlagPerDevice,
+    present: Attendance,
 ) -> tuple[DevicePlan, FlagPerDevice]:
-    """Every participant's plan over its channel, and whether its upload gets through."""
+    """Every participant's plan over its channel, and whether its upload gets through in time."""
 
     def one(member: Fleet, own_memory: EffortMemory, index: Count, asked: Flag) -> tuple[DevicePlan, Array]:
         channel = draw_channel(radio.fading, radio.channel_error_std, root, number, index)
@@ -183,7 +196,8 @@ def _plan(
         return plan, sent & (channel.fading_gain >= planned_gain)
 
     axes = jax.tree.map(lambda leaf: 0 if leaf.ndim else None, members)
-    return jax.vmap(one, in_axes=(axes, 0, 0, 0))(members, memory, devices, participating)
+    plan, arrives = jax.vmap(one, in_axes=(axes, 0, 0, 0))(members, memory, devices, present.participating)
+    return plan, arrives & ~present.late
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

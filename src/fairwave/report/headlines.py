@@ -61,7 +61,7 @@ def headlines(results: xr.Dataset) -> list[Headline]:
 
 _SPREAD = {
     "max_power": "The benchmark is read as full power. What is left is luck with deep fades, in which a far device has "
-    "to send at full power whatever it prefers: one such round in 200 adds about 2 mJ to its mean. The three effort "
+    "to send at full power whatever it prefers: one such round in 200 adds 2 to 5 mJ to its mean. The three effort "
     "fits differ by less than that.",
     "amplifier_cap": "The benchmark with its power bound read as amplifier input: nearer to the figures' axes.",
     "priced": "The benchmark fitted to the figures' axes; its spread is the largest of the three.",

@@ -46,7 +46,7 @@ def leaves(tree) -> list[np.ndarray]:
 
 
 def test_only_participants_train_and_everybody_else_is_served(data):
-    run = cell(data, "proposed", "cell.participants=2")
+    run = cell(data, "fair_noise_only", "cell.participants=2")
     state = run.start()
     for number in range(3):
         after, record = run.round(state, number)
@@ -72,7 +72,7 @@ def test_participants_are_drawn_evenly():
 
 def test_the_crowd_is_the_same_for_all_schemes(data):
     seen = []
-    for name in ("proposed", "max_power"):
+    for name in ("fair_noise_only", "max_power"):
         run = cell(data, name, "cell.participants=3", "cell.straggler_probability=0.4")
         _, record = run.round(run.start(), 5)
         seen.append((np.asarray(record.participating), np.asarray(record.late)))
@@ -80,7 +80,7 @@ def test_the_crowd_is_the_same_for_all_schemes(data):
 
 
 def test_a_straggler_pays_and_gets_nothing(data):
-    run = cell(data, "proposed", "cell.straggler_probability=0.5")
+    run = cell(data, "fair_noise_only", "cell.straggler_probability=0.5")
     state = run.start()
     after, record = run.round(state, 0)
     late = np.asarray(record.late)
@@ -89,13 +89,13 @@ def test_a_straggler_pays_and_gets_nothing(data):
     for old, new in zip(leaves(state.received), leaves(after.received), strict=True):
         assert (old[late] == new[late]).all()
     # The model is the mean of the others' updates: as if the late ones were not there.
-    everyone = cell(data, "proposed")
+    everyone = cell(data, "fair_noise_only")
     all_in, _ = everyone.round(everyone.start(), 0)
     assert any((a != b).any() for a, b in zip(leaves(after.global_params), leaves(all_in.global_params), strict=True))
 
 
 def test_nobody_delivers_and_nothing_moves(data):
-    run = cell(data, "proposed", "cell.straggler_probability=1")
+    run = cell(data, "fair_noise_only", "cell.straggler_probability=1")
     state = run.start()
     after, record = run.round(state, 0)
     assert not np.asarray(record.delivered).any() and float(np.asarray(record.plan.energy_j).min()) > 0
@@ -104,7 +104,7 @@ def test_nobody_delivers_and_nothing_moves(data):
 
 
 def test_the_ledger_names_every_message(data):
-    run = cell(data, "proposed", "cell.participants=4", "cell.straggler_probability=0.5", "privacy.local_noise=true")
+    run = cell(data, "fair_noise_only", "cell.participants=4", "cell.straggler_probability=0.5", "privacy.local_noise=true")
     _, record = run.round(run.start(), 1)
     events = {e.content: e for e in releases(record, gradient_exchange=True, local_std=run.local_std)}
     asked, late = np.flatnonzero(np.asarray(record.participating)), np.flatnonzero(np.asarray(record.late))
@@ -135,7 +135,7 @@ def test_a_window_slides_over_the_share():
 
 def test_refresh_needs_something_new(data):
     with pytest.raises(ScenarioError, match="already holds all 50 samples"):
-        cell(data, "proposed", "data.refreshed_samples=5")
+        cell(data, "fair_noise_only", "data.refreshed_samples=5")
     run = cell(data, "no_privacy", "data.refreshed_samples=5", "data.samples_per_device=20")
     first, second = (run.round(run.start(), number)[1] for number in (0, 1))
     assert not np.allclose(first.received_loss, second.received_loss)  # the same model on other data

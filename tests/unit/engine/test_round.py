@@ -146,7 +146,7 @@ def test_chunks_do_not_change_loss_or_gradient(held):
 def test_the_number_of_threads_changes_nothing(data):
     results = []
     for threads in (1, 2, 3):
-        run = cell(data, "proposed", "cell.num_devices=5", threads=threads)
+        run = cell(data, "fair_noise_only", "cell.num_devices=5", threads=threads)
         state = run.start()
         for number in range(3):
             state, record = run.round(state, number)

@@ -83,6 +83,7 @@ def example(name: str) -> Model:
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["softmax", "cnn", "equinox_model", "flax_model"])
 def test_every_kind_of_model_learns(which):
     overrides = {"softmax": SOFTMAX, "cnn": CNN}.get(which, [])
