@@ -7,7 +7,7 @@ import functools
 from fairwave.learning.convolution import Convolutional
 from fairwave.learning.dense import Dense
 from fairwave.learning.model import Model, classifier
-from fairwave.scenario.parameters import Learning
+from fairwave.scenario.learning import Learning
 
 
 def model_of(learning: Learning) -> Model:

@@ -11,7 +11,8 @@ import jax
 import numpy as np
 
 from fairwave.errors import ArgumentError, did_you_mean
-from fairwave.planner.batch import AVERAGED, CASE_NAMES, average_plans
+from fairwave.planner.batch import CASE_NAMES, average_plans
+from fairwave.planner.tile import AVERAGED
 from fairwave.policy import rules
 from fairwave.policy.fleet import fleet
 from fairwave.scenario.fading import NoFading

@@ -5,14 +5,13 @@ A field without a default must be given by the file or by the preset it extends.
 
 from __future__ import annotations
 
-import itertools
-import math
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from fairwave.scenario.fading import Fading
 from fairwave.scenario.group import Group
+from fairwave.scenario.learning import Learning
 from fairwave.scenario.partition import Partition
 from fairwave.scenario.placement import Placement
 from fairwave.scenario.quantity import (
@@ -39,7 +38,6 @@ from fairwave.scenario.quantity import (
 )
 from fairwave.units import NUMBER
 
-LayerSize = Annotated[int, *whole(1, 1_000_000)]
 Probability = Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12))]
 
 
@@ -177,71 +175,6 @@ class Privacy(Group):
     """How the noise of different devices' copies is drawn."""
     broadcast: bool = False
     """Schemes with the same noise level for all send everybody one noisy copy, instead of a draw each."""
-
-
-class Learning(Group):
-    """The model and its local training."""
-
-    model: Literal["mlp", "softmax", "cnn"]
-    """Dense layers with ReLU, softmax regression, or two strided 3 x 3 convolutions and a dense layer."""
-    layer_sizes: tuple[LayerSize, ...] = Field(min_length=2)
-    """Units per layer, input first; two for 'softmax' and 'cnn': inputs and classes."""
-    image_shape: tuple[LayerSize, LayerSize, LayerSize] | None = None
-    """Height, width and colours of an input; for 'cnn'."""
-    channels: tuple[LayerSize, LayerSize] = (8, 16)
-    """Channels of the two convolutions; for 'cnn'."""
-    l2: NonNegative = 0.0
-    """Weight of half the squared length of the parameters in the loss; makes 'softmax' strongly convex."""
-    bits_per_parameter: Annotated[int, *whole(1, 64)]
-    """Bits that one parameter takes on the air."""
-    learning_rate: Positive
-    """Step size eta of local training."""
-    batch_size: Annotated[int, *whole(1, 10_000_000)]
-    """Samples per local iteration."""
-    gradient_weight: NonNegative
-    """Weight xi of the mean gradient in the local problem."""
-    gradient_exchange: bool
-    """Devices exchange gradients before training; without it, plain local training."""
-    smoothness: Positive | None = None
-    """Lipschitz constant L of the gradient, if known: plans then bound the local accuracy."""
-    strong_convexity: Positive | None = None
-    """Strong convexity mu, if known; needed together with smoothness."""
-
-    @model_validator(mode="after")
-    def _layers_fit_the_model(self) -> Learning:
-        if self.model != "mlp" and len(self.layer_sizes) != 2:
-            raise ValueError(
-                f"layer_sizes {list(self.layer_sizes)} for model '{self.model}'; give two: inputs and classes"
-            )
-        if self.model == "cnn" and (self.image_shape is None or math.prod(self.image_shape) != self.layer_sizes[0]):
-            raise ValueError(
-                f"image_shape {self.image_shape} for {self.layer_sizes[0]} inputs; give height, width and colours, "
-                "such as [28, 28, 1]"
-            )
-        return self
-
-    def num_parameters(self) -> int:
-        """Numbers in the model."""
-        if self.model == "cnn" and self.image_shape is not None:
-            height, width, colours = self.image_shape
-            first, second = self.channels
-            quarter = -(-height // 4) * -(-width // 4)
-            return (9 * colours + 1) * first + (9 * first + 1) * second + (quarter * second + 1) * self.layer_sizes[1]
-        return sum((fan_in + 1) * fan_out for fan_in, fan_out in itertools.pairwise(self.layer_sizes))
-
-    @model_validator(mode="after")
-    def _constants_agree(self) -> Learning:
-        if (self.smoothness is None) != (self.strong_convexity is None):
-            raise ValueError("smoothness and strong_convexity go together; give both or neither")
-        if (
-            self.smoothness is not None
-            and self.strong_convexity is not None
-            and self.strong_convexity > self.smoothness
-        ):
-            raise ValueError(
-                f"strong_convexity {self.strong_convexity:g} exceeds smoothness {self.smoothness:g}; lower it"
-            )
-        return self
 
 
 class Data(Group):

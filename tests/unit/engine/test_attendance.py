@@ -104,7 +104,9 @@ def test_nobody_delivers_and_nothing_moves(data):
 
 
 def test_the_ledger_names_every_message(data):
-    run = cell(data, "fair_noise_only", "cell.participants=4", "cell.straggler_probability=0.5", "privacy.local_noise=true")
+    run = cell(
+        data, "fair_noise_only", "cell.participants=4", "cell.straggler_probability=0.5", "privacy.local_noise=true"
+    )
     _, record = run.round(run.start(), 1)
     events = {e.content: e for e in releases(record, gradient_exchange=True, local_std=run.local_std)}
     asked, late = np.flatnonzero(np.asarray(record.participating)), np.flatnonzero(np.asarray(record.late))

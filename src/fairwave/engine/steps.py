@@ -1,0 +1,155 @@
+"""The steps of a round between the devices' own work, each one compiled program for all devices."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Bool
+
+from fairwave.engine.attendance import Attendance
+from fairwave.engine.state import State
+from fairwave.keys import Stream, device_key
+from fairwave.learning.aggregate import mean_gradient
+from fairwave.learning.evaluate import accuracy
+from fairwave.learning.local import correction_term
+from fairwave.learning.loss import global_loss
+from fairwave.learning.model import Model, Tree
+from fairwave.policy.access_point import release, released_copy
+from fairwave.policy.contribution import no_score
+from fairwave.policy.effort import Effort
+from fairwave.policy.effort_fit import EffortMemory, Strategy, fit_effort, no_memory
+from fairwave.policy.fleet import Fleet
+from fairwave.policy.plan import Case, DevicePlan, plan_round
+from fairwave.policy.rules import Rule
+from fairwave.scenario.parameters import Privacy, Radio
+from fairwave.schemes.base import Scheme
+from fairwave.types import Count, Flag, FlagPerDevice, Key, PerDevice, Scalar
+from fairwave.wireless.channel_knowledge import safe_gain
+from fairwave.wireless.fading import draw_channel
+
+test_accuracy = jax.jit(accuracy, static_argnums=0)
+loss_of_all = jax.jit(global_loss)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def first_state(model: Model, effort_window: int, root: Key, effort: Effort, devices: Array) -> State:
+    """Before the first round: everybody holds the same random model."""
+    params = model.init(device_key(root, 0, Stream.INITIAL_MODEL, 0))
+    each = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, devices.shape), effort)
+    return State(
+        global_params=params,
+        received=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*devices.shape, *leaf.shape)), params),
+        deviation=jnp.zeros(devices.shape),
+        score=no_score(devices.size),
+        memory=jax.vmap(lambda one: no_memory(one, effort_window))(each),
+    )
+
+
+@jax.jit
+def part_of(tree: Tree, devices: Array) -> Tree:
+    """Some devices' part of a tree with a leading device axis."""
+    return jax.tree.map(lambda leaf: leaf[devices], tree)
+
+
+@jax.jit
+def among_all(values: dict[str, Array], present: Attendance) -> dict[str, PerDevice]:
+    """Participants' values in the order of all devices; NaN for the others."""
+    absent = jnp.full(present.participating.shape, jnp.nan)
+    return {name: absent.at[present.chosen].set(value) for name, value in values.items()}
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def corrections(weight: float, gradients: Tree, delivered: Bool[Array, " participant"]) -> Tree:
+    """What the gradient exchange changes in each participant's local problem."""
+    mean = mean_gradient(gradients, delivered)
+    return jax.vmap(lambda own: correction_term(own, mean, weight))(gradients)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def plan_and_send(
+    rule: Rule,
+    radio: Radio,
+    members: Fleet,
+    memory: EffortMemory,
+    root: Key,
+    number: Count,
+    devices: Array,
+    present: Attendance,
+) -> tuple[DevicePlan, FlagPerDevice]:
+    """Every participant's plan over its channel, and whether its upload gets through in time."""
+
+    def one(member: Fleet, own_memory: EffortMemory, index: Count, asked: Flag) -> tuple[DevicePlan, Array]:
+        channel = draw_channel(radio.fading, radio.channel_error_std, root, number, index)
+        planned_gain = safe_gain(channel.estimated_gain, radio.channel_error_std, radio.outage_probability)
+        plan = plan_round(rule, member.device, planned_gain, member.preferences, own_memory.effort)
+        sent = asked & (plan.case != int(Case.OUTAGE))
+        plan = jax.tree.map(lambda leaf: jnp.where(asked, leaf, jnp.zeros_like(leaf)), plan)
+        return plan, sent & (channel.fading_gain >= planned_gain)
+
+    axes = jax.tree.map(lambda leaf: 0 if leaf.ndim else None, members)
+    plan, arrives = jax.vmap(one, in_axes=(axes, 0, 0, 0))(members, memory, devices, present.participating)
+    return plan, arrives & ~present.late
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def aggregate_and_release(
+    scheme: Scheme,
+    privacy: Privacy,
+    state: State,
+    updates: Tree,
+    present: Attendance,
+    delivered: FlagPerDevice,
+    root: Key,
+    number: Count,
+    devices: Array,
+) -> tuple[State, PerDevice]:
+    """What the access point does with the participants' updates: the next state but for the devices' own memory.
+
+    A participant whose update was not used gets nothing and keeps its copy and deviation; a device that was not
+    asked gets a copy at the noise level of its last deviation.
+    """
+    chosen = present.chosen
+    params = scheme.aggregate(state.global_params, updates, delivered[chosen])
+    flat, unravel = ravel_pytree(params)
+    given = release(
+        scheme.levels,
+        privacy,
+        flat,
+        jax.vmap(lambda tree: ravel_pytree(tree)[0])(updates),
+        participating=delivered[chosen],
+        last_deviation=state.deviation[chosen],
+        last_score=part_of(state.score, chosen),
+    )
+    deviation = state.deviation.at[chosen].set(given.deviation)
+    score = jax.tree.map(lambda old, new: old.at[chosen].set(new), state.score, given.score)
+    noise_std = scheme.levels(privacy, deviation)
+    recipients = jnp.zeros_like(devices) if scheme.same_for_all and privacy.broadcast else devices
+    noise = jax.vmap(
+        lambda index: jax.random.normal(device_key(root, number, Stream.RELEASE_NOISE, index), flat.shape, flat.dtype)
+    )(recipients)
+    copies = jax.vmap(unravel)(released_copy(flat, noise_std.astype(flat.dtype), noise))
+    served = delivered | ~present.participating
+    kept = jax.tree.map(
+        lambda new, old: jnp.where(served.reshape(-1, *[1] * (new.ndim - 1)), new, old), copies, state.received
+    )
+    return State(params, kept, deviation, score, state.memory), noise_std
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def fit_efforts(
+    strategy: Strategy,
+    ridge: float,
+    memory: EffortMemory,
+    plan: DevicePlan,
+    deviation: PerDevice,
+    delivered: FlagPerDevice,
+) -> EffortMemory:
+    """Every device's effort estimate after it was told its deviation."""
+
+    def one(own: EffortMemory, spent_j: Scalar, told: Scalar, seen: Flag) -> EffortMemory:
+        return fit_effort(strategy, own, spent_j, told, observed=seen, ridge=ridge)
+
+    return jax.vmap(one)(memory, plan.compute_energy_j, deviation, delivered)
