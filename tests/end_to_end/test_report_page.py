@@ -55,6 +55,8 @@ def test_every_figure_is_drawn(page, tmp_path):
         assert "main-svg" in part[:200_000]
     assert len(re.findall(r'class="[^"]*scatterlayer', shown)) == len(FIGURES) - 1
     assert "heatmaplayer" in shown
+    widths = {int(float(width)) for width in re.findall(r'class="main-svg"[^>]*? width="([\d.]+)"', shown)}
+    assert len(widths) == 1 and max(widths) < 600  # two columns, and no figure wider than its own
     assert (
         "$title" not in shown
         and "nan" not in re.sub(r"<script.*?</script>", "", shown, flags=re.DOTALL).lower().split()

@@ -60,22 +60,23 @@ def headlines(results: xr.Dataset) -> list[Headline]:
 
 
 _SPREAD = {
-    "max_power": "The benchmark is read as full power. What is left is luck with deep fades, in which a far device has "
-    "to send at full power whatever it prefers: one such round in 200 adds 2 to 5 mJ to its mean. The three effort "
-    "fits differ by less than that.",
+    "max_power": "The benchmark is read as full power. In the paper's cell, what is left is luck with deep fades, in "
+    "which a far device has to send at full power whatever it prefers: one such round in 200 adds 2 to 5 mJ to its "
+    "mean. The three effort fits differ by less than that.",
     "amplifier_cap": "The benchmark with its power bound read as amplifier input: nearer to the figures' axes.",
-    "priced": "The benchmark fitted to the figures' axes; its spread is the largest of the three.",
+    "priced": "The benchmark fitted to the figures' axes.",
 }
 _MEAN = {
-    "priced": "Agrees by construction: the price of an iteration was chosen to give the paper's figure.",
+    "priced": "In the paper's cell it agrees by construction: the price was chosen to give this figure.",
     "amplifier_cap": "No fitted number; the paper does not say which power its benchmark uses.",
     "max_power": "At full power the benchmark leaves the axes of the paper's figures, so that the cut is far larger.",
 }
 _LOSS = (
-    "Over the first 50 rounds. Every device gets its own draw of the benchmark's noise; if one draw is sent to all "
-    "(privacy.broadcast), the benchmark's device losses fall and the gap is several times larger, which contradicts "
-    "the paper's similar spreads."
+    "Over the first 50 rounds. It depends on how the benchmark's noise is drawn: with a draw for each device, spreads "
+    "are similar, as the paper says; with one draw for all (privacy.broadcast), the benchmark's device losses fall, "
+    "and in the paper's cell the gap is near +30 %."
 )
 _LOSS_STD = (
-    "Mean over the first 50 rounds. It peaks above the paper's value while the loss falls fastest, and shrinks after."
+    "Mean over the first 50 rounds; the paper does not say over which rounds it took its value. In the paper's cell "
+    "it peaks above that while the loss falls fastest, and shrinks after."
 )

@@ -43,7 +43,14 @@ def holdings_html(results: xr.Dataset) -> str:
 
     samples = results["samples"].isel(seed=0).values
     figure = go.Figure(
-        go.Heatmap(z=samples.T, colorscale="Blues", zmin=0, colorbar={"title": "samples"}, hovertemplate=_HOVER)
+        go.Heatmap(
+            z=samples.T,
+            colorscale="Blues",
+            zmin=0,
+            zmax=int(samples.max()),
+            colorbar={"title": "samples"},
+            hovertemplate=_HOVER,
+        )
     )
     return _html(figure, "holdings", "device", "class")
 

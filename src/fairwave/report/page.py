@@ -48,7 +48,7 @@ def conclusions(runs: list[RunReport]) -> list[str]:
         "Energy comes from the paper's model of computing and transmission, not from a measured device; reception and "
         "the access point are free in it.",
         "You may not quote a privacy guarantee: the noise follows the paper's nominal sensitivity, which nothing in "
-        "training enforces, and gradients reach the access point without noise.",
+        "training enforces, and gradients, where they are exchanged, reach the access point without noise.",
         "Equal energy is not equal benefit: the proposed scheme equalises what devices pay, and near devices may pay "
         "more than under a benchmark.",
         "The paper leaves its benchmark's power open; agreement with its mean energy cut is calibrated where it is "
