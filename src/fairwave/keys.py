@@ -46,4 +46,5 @@ def round_key(root: Key, round_index: int | Count, stream: Stream) -> Key:
 
 def host_generator(seed: int, stream: Stream) -> np.random.Generator:
     """A NumPy generator for work done once on the host, seeded by its address."""
-    return np.random.default_rng(np.asarray(jax.random.key_data(device_key(run_key(seed), 0, stream, 0))))
+    with jax.enable_x64(True):  # without it, a seed counts modulo 2^32
+        return np.random.default_rng(np.asarray(jax.random.key_data(device_key(run_key(seed), 0, stream, 0))))

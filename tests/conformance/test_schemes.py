@@ -121,7 +121,6 @@ def test_wrong_arguments(change, said):
     ("overrides", "said"),
     [
         (["privacy.mode=provable"], "cannot be simulated"),
-        (["privacy.copies=nested"], "cannot be simulated"),
         (["learning.layer_sizes=[100, 10]"], "make them fit"),
         (["data.source=nowhere"], "no data set or file"),
     ],

@@ -51,7 +51,7 @@ def test_every_figure_is_drawn(page, tmp_path):
     shown = browse(page, tmp_path, "--dump-dom", "--window-size=1200,3600")
     assert shown.count('class="main-svg"') >= 2 * len(FIGURES)
     for key in FIGURES:
-        part = shown[shown.index(f'id="{key}"') :]
+        part = shown[shown.index(f'id="run-1-{key}"') :]
         assert "main-svg" in part[:200_000]
     assert len(re.findall(r'class="[^"]*scatterlayer', shown)) == len(FIGURES) - 1
     assert "heatmaplayer" in shown

@@ -67,7 +67,8 @@ def main() -> None:
         sys.exit(141)
     except OSError as error:
         _drop_output()
-        _end(f"standard output cannot be written ({error.strerror}); send it elsewhere", OutputError.exit_code)
+        where = error.filename or "standard output"
+        _end(f"{where}: cannot be used ({error.strerror}); choose another place", OutputError.exit_code)
     except FairwaveError as error:
         _end(str(error), error.exit_code)
     sys.exit(code)

@@ -57,10 +57,12 @@ def run(
 
 def start(order: Order, folder: Path) -> None:
     """Run an order into a folder, with progress, and say how it ended."""
+    from fairwave.runs.session import planned
     from fairwave.runs.session import run as run_into
 
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    with _safe(folder), watching(order.rounds * len(list(order.tracks()))) as watch:
+    whole = planned(order, folder)
+    with _safe(folder), watching(whole.rounds * len(list(whole.tracks()))) as watch:
         worked = run_into(order, folder, command, watch)
     _tell(folder, worked)
 
@@ -92,7 +94,7 @@ class _safe:
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if kind is KeyboardInterrupt:
-            typer.echo(f"every finished round is safe; go on with: fairwave resume {self._folder}", err=True)
+            typer.echo(f"every finished round is safe; go on with: fairwave resume {_quoted(self._folder)}", err=True)
 
 
 def _tell(folder: Path, worked: bool) -> None:
@@ -106,4 +108,8 @@ def _tell(folder: Path, worked: bool) -> None:
     table = run_table(results(store))
     store.close()
     Console(width=None if sys.stdout.isatty() else 120).print(table)
-    typer.echo(f"{'done' if worked else 'already done'}: {folder}   (report: fairwave report {folder})")
+    typer.echo(f"{'done' if worked else 'already done'}: {folder}   (report: fairwave report {_quoted(folder)})")
+
+
+def _quoted(folder: Path) -> str:
+    return shlex.quote(str(folder))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairwave.cli.arguments import RunFolder
-from fairwave.errors import ArgumentError, OutputError, StoreError
+from fairwave.errors import ArgumentError, FairwaveError, OutputError, StoreError
 
 if TYPE_CHECKING:
     from fairwave.runs.store import RunStore
@@ -34,7 +33,7 @@ def list_runs(
     for place in found:
         try:
             store = RunStore(place)
-        except StoreError as error:
+        except FairwaveError as error:
             typer.echo(f"{place}: {error}")
             continue
         order = store.order
@@ -69,20 +68,42 @@ def rm(
     yes: Annotated[bool, typer.Option("--yes", show_default=False, help="Do not ask.")] = False,
 ) -> None:
     """Remove a run: its folder with everything that fairwave put there."""
-    from fairwave.runs.database import FILE, locked
+    from fairwave.runs.database import locked
+    from fairwave.runs.session import holds_run
 
-    if not (run / FILE).exists():
-        raise StoreError(f"{run}: no run there ({FILE} is missing); see 'fairwave runs list'")
+    if not holds_run(run):
+        raise StoreError(f"{run}: no run there; see 'fairwave runs list'")
     if not yes:
         if not sys.stdin.isatty():
             raise ArgumentError(f"{run}: removing cannot be undone; confirm it with --yes")
         typer.confirm(f"Remove {run}?", abort=True)
     with locked(run):
         try:
-            shutil.rmtree(run)
+            kept = _remove_ours(run)
         except OSError as error:
             raise OutputError(f"{run}: cannot be removed ({error.strerror}); check its permissions") from None
-    typer.echo(f"removed {run}")
+    typer.echo(f"removed {run}" if not kept else f"removed the run in {run}; left {', '.join(kept)}, which is not ours")
+
+
+def _remove_ours(folder: Path) -> list[str]:
+    """Remove what fairwave writes, and the folder if nothing else is in it; the names of what stays."""
+    from fairwave.report.page import FIGURES
+    from fairwave.report.page import FILE as PAGE
+    from fairwave.runs.database import FILE, LOCK
+    from fairwave.runs.seal import FILE as SEAL
+
+    with (folder / FILE).open("rb") as stream:
+        if stream.read(15) not in (b"SQLite format 3", b""):
+            raise StoreError(f"{folder / FILE}: not a run of fairwave; remove it by hand if you want to")
+    figures = folder / FIGURES
+    ours = [folder / name for name in (FILE, f"{FILE}-journal", SEAL, PAGE, LOCK)]
+    ours += [path for form in ("svg", "pdf") for path in figures.glob(f"*.{form}")]
+    for path in ours:
+        path.unlink(missing_ok=True)
+    for place in (figures, folder):
+        if place.is_dir() and not place.is_symlink() and not any(place.iterdir()):
+            place.rmdir()
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
 def _progress(store: RunStore) -> str:

@@ -13,15 +13,20 @@ LABEL = "label"
 
 
 def read_csv_folder(folder: Path) -> dict[str, np.ndarray]:
-    """The four arrays of a folder; whole inputs from 0 to 255 are taken as bytes, which training scales to [0, 1]."""
-    train_inputs, train_labels = _read(folder / TRAIN)
-    test_inputs, test_labels = _read(folder / "test.csv")
-    if train_inputs.shape[1] != test_inputs.shape[1]:
-        raise ScenarioError(
-            f"{folder}: {train_inputs.shape[1]} inputs in {TRAIN}, {test_inputs.shape[1]} in test.csv; make them equal"
-        )
+    """The four arrays of a folder.
+
+    Whole inputs from 0 to 255 that go beyond 127 are taken as bytes, which training scales to [0, 1]; all others are
+    used as they are.
+    """
+    train_inputs, train_labels, names = _read(folder / TRAIN)
+    test_inputs, test_labels, test_names = _read(folder / "test.csv")
+    if sorted(names) != sorted(test_names):
+        odd = sorted(set(names) ^ set(test_names))[0]
+        raise ScenarioError(f"{folder}: column '{odd}' is in only one of {TRAIN} and test.csv; make them equal")
+    test_inputs = test_inputs[:, [test_names.index(name) for name in names]]
     both = (train_inputs, test_inputs)
-    if all((part == np.floor(part)).all() and part.min() >= 0 and part.max() <= 255 for part in both):
+    whole = all((part == np.floor(part)).all() and part.min() >= 0 and part.max() <= 255 for part in both)
+    if whole and train_inputs.max() > 127:
         train_inputs, test_inputs = (part.astype(np.uint8) for part in both)
     return {
         "train_images": train_inputs,
@@ -31,7 +36,7 @@ def read_csv_folder(folder: Path) -> dict[str, np.ndarray]:
     }
 
 
-def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _read(path: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
     import pyarrow
     import pyarrow.csv
 
@@ -45,6 +50,8 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
         ) from None
     if table.column_names.count(LABEL) != 1:
         raise ScenarioError(f"{path}: no column '{LABEL}', or several; name the column of classes so")
+    if len(set(table.column_names)) < len(table.column_names):
+        raise ScenarioError(f"{path}: two columns have the same name; rename one")
     inputs = table.drop_columns(LABEL)
     for field in table.schema:
         numeric = pyarrow.types.is_integer(field.type) or pyarrow.types.is_floating(field.type)
@@ -57,4 +64,4 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     if table.num_rows == 0 or not inputs.column_names:
         raise ScenarioError(f"{path}: no samples or no inputs; give a row per sample and a column per input")
     columns = [column.to_numpy().astype(np.float32) for column in inputs.columns]
-    return np.stack(columns, axis=1), table.column(LABEL).to_numpy()
+    return np.stack(columns, axis=1), table.column(LABEL).to_numpy(), inputs.column_names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -40,5 +41,5 @@ def _read_idx(path: Path) -> np.ndarray:
             raise ValueError("the first bytes are not those of an idx file")
         dtype = np.dtype(_TYPES[kind])
         return np.frombuffer(content, dtype.newbyteorder(">"), offset=4 + 4 * axes).reshape(shape).astype(dtype)
-    except (OSError, EOFError, ValueError, struct.error) as error:
+    except (OSError, EOFError, ValueError, struct.error, zlib.error) as error:
         raise ScenarioError(f"{path}: not a valid idx file ({error}); download or export it again") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.resources
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +14,14 @@ from fairwave.data.idx_files import read_idx_folder
 from fairwave.errors import ScenarioError
 
 HUB = "hf:"
+MOST_CLASSES = 1_000_000
 
 _PARTS = ("train_images", "train_labels", "test_images", "test_labels")
 
 
 @dataclasses.dataclass(frozen=True)
 class DataSet:
-    """Inputs of shape (sample, ...) and integer labels. Integer inputs are scaled to [0, 1] when they are used."""
+    """Inputs of shape (sample, ...) and integer labels. Bytes (uint8) are scaled to [0, 1] when they are used."""
 
     train_inputs: np.ndarray
     train_labels: np.ndarray
@@ -70,8 +70,11 @@ def _from_npz(path: Path) -> dict[str, np.ndarray]:
             if missing:
                 raise ScenarioError(f"{path}: no array '{missing[0]}'; an .npz data set holds {', '.join(_PARTS)}")
             return {name: arrays[name] for name in _PARTS}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise ScenarioError(f"{path}: not a readable .npz file ({str(error).splitlines()[0]}); re-export it") from None
+    except ScenarioError:
+        raise
+    except Exception as error:  # a damaged file can fail anywhere between zip, zlib, the header's parser and NumPy
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ScenarioError(f"{path}: not a readable .npz file ({reason}); re-export it") from None
 
 
 def _checked(arrays: dict[str, np.ndarray], source: str) -> DataSet:
@@ -81,10 +84,15 @@ def _checked(arrays: dict[str, np.ndarray], source: str) -> DataSet:
             raise ScenarioError(
                 f"{source}: {len(inputs)} {part} inputs with labels of shape {labels.shape}; give one label per input"
             )
-        if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
+        if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0 or labels.max() >= MOST_CLASSES:
             raise ScenarioError(f"{source}: {part} labels are not classes 0, 1, ...; number the classes from 0")
+        if not (np.issubdtype(inputs.dtype, np.number) or inputs.dtype == bool):
+            raise ScenarioError(f"{source}: {part} inputs are {inputs.dtype}, not numbers; convert them")
         if np.issubdtype(inputs.dtype, np.floating) and not np.isfinite(inputs).all():
             raise ScenarioError(f"{source}: {part} inputs hold values that are not finite; clean them")
+    train, test = arrays["train_images"].shape[1:], arrays["test_images"].shape[1:]
+    if train != test:
+        raise ScenarioError(f"{source}: train inputs of shape {train}, test inputs of {test}; make them equal")
     return DataSet(
         arrays["train_images"],
         arrays["train_labels"].astype(np.int32),

@@ -22,7 +22,8 @@ class Attendance(eqx.Module):
     chosen: Indices
     """Devices asked to take part, in ascending order."""
     participating: FlagPerDevice
-    late: FlagPerDevice
+    slow: FlagPerDevice
+    """Participants that will not be ready in time."""
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))

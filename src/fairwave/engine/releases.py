@@ -25,5 +25,7 @@ def releases(record: RoundRecord, *, gradient_exchange: bool, local_std: float) 
         ReleaseEvent("deviation", "access point", "device", answered, np.zeros(answered.size), None),
     ]
     if gradient_exchange:
+        heard = np.flatnonzero(asked)
         events.insert(0, ReleaseEvent("gradient", "device", "access point", sent, silent, None))
+        events.insert(1, ReleaseEvent("gradient", "access point", "device", heard, np.zeros(heard.size), None))
     return events

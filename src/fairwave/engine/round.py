@@ -89,12 +89,13 @@ class Cell:
         present = attendance(
             size.num_devices, size.participants or size.num_devices, size.straggler_probability, self.root, number
         )
-        plan, delivered = plan_and_send(
+        sent = plan_and_send(
             scheme.plan, scenario.radio, self.fleet, state.memory, self.root, number, self.devices, present
         )
+        plan, delivered = sent.plan, sent.delivered
         everyone = (self.window.at(number), self.window.counts)
         received, (held, counts), iterations, arrived = part_of(
-            (state.received, everyone, plan.local_iterations, delivered), present.chosen
+            (state.received, everyone, plan.local_iterations, sent.arrives), present.chosen
         )
         received_loss, correction = self._exchange(received, (held, counts), arrived)
         trained = training_map(self.training)(
@@ -114,7 +115,7 @@ class Cell:
         record = RoundRecord(
             plan=plan,
             participating=present.participating,
-            late=present.late,
+            late=sent.late,
             delivered=delivered,
             **told,
             deviation=after.deviation,
@@ -125,11 +126,11 @@ class Cell:
         return State(after.global_params, after.received, after.deviation, after.score, memory), record
 
     def _exchange(
-        self, received: Tree, own: tuple[Array, Array], delivered: Bool[Array, " participant"]
+        self, received: Tree, own: tuple[Array, Array], arrived: Bool[Array, " participant"]
     ) -> tuple[Float[Array, " participant"], Tree]:
         """Loss of each received copy, and the correction that the mean gradient makes to each local problem."""
         if not self.scenario.learning.gradient_exchange:
             loss = received_loss_map(self.model)(self.samples, (received, *own), self.num_threads)
             return loss, jax.tree.map(jnp.zeros_like, received)
         loss, gradients = gradient_map(self.model)(self.samples, (received, *own), self.num_threads)
-        return loss, corrections(self.scenario.learning.gradient_weight, gradients, delivered)
+        return loss, corrections(self.scenario.learning.gradient_weight, gradients, arrived)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
@@ -24,11 +25,25 @@ from fairwave.policy.effort_fit import EffortMemory, Strategy, fit_effort, no_me
 from fairwave.policy.fleet import Fleet
 from fairwave.policy.plan import Case, DevicePlan, plan_round
 from fairwave.policy.rules import Rule
+from fairwave.privacy.nested import nested
 from fairwave.scenario.parameters import Privacy, Radio
 from fairwave.schemes.base import Scheme
 from fairwave.types import Count, Flag, FlagPerDevice, Key, PerDevice, Scalar
 from fairwave.wireless.channel_knowledge import safe_gain
 from fairwave.wireless.fading import draw_channel
+
+
+class Sent(eqx.Module):
+    """What the devices do in a round, and which of their messages get through."""
+
+    plan: DevicePlan
+    arrives: FlagPerDevice
+    """The channel carries what the device sends, such as its gradient."""
+    late: FlagPerDevice
+    """Its update comes after the deadline."""
+    delivered: FlagPerDevice
+    """Its update arrives in time and is used."""
+
 
 test_accuracy = jax.jit(accuracy, static_argnums=0)
 loss_of_all = jax.jit(global_loss)
@@ -62,10 +77,11 @@ def among_all(values: dict[str, Array], present: Attendance) -> dict[str, PerDev
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def corrections(weight: float, gradients: Tree, delivered: Bool[Array, " participant"]) -> Tree:
-    """What the gradient exchange changes in each participant's local problem."""
-    mean = mean_gradient(gradients, delivered)
-    return jax.vmap(lambda own: correction_term(own, mean, weight))(gradients)
+def corrections(weight: float, gradients: Tree, arrived: Bool[Array, " participant"]) -> Tree:
+    """What the gradient exchange changes in each participant's local problem; nothing if no gradient has arrived."""
+    mean = mean_gradient(gradients, arrived)
+    each = jax.vmap(lambda own: correction_term(own, mean, weight))(gradients)
+    return jax.tree.map(lambda leaf: jnp.where(jnp.any(arrived), leaf, jnp.zeros_like(leaf)), each)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -78,8 +94,8 @@ def plan_and_send(
     number: Count,
     devices: Array,
     present: Attendance,
-) -> tuple[DevicePlan, FlagPerDevice]:
-    """Every participant's plan over its channel, and whether its upload gets through in time."""
+) -> Sent:
+    """Every participant's plan over its channel, and what becomes of its upload."""
 
     def one(member: Fleet, own_memory: EffortMemory, index: Count, asked: Flag) -> tuple[DevicePlan, Array]:
         channel = draw_channel(radio.fading, radio.channel_error_std, root, number, index)
@@ -91,7 +107,8 @@ def plan_and_send(
 
     axes = jax.tree.map(lambda leaf: 0 if leaf.ndim else None, members)
     plan, arrives = jax.vmap(one, in_axes=(axes, 0, 0, 0))(members, memory, devices, present.participating)
-    return plan, arrives & ~present.late
+    late = present.slow & (plan.case != int(Case.OUTAGE))
+    return Sent(plan=plan, arrives=arrives, late=late, delivered=arrives & ~late)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -130,6 +147,8 @@ def aggregate_and_release(
     noise = jax.vmap(
         lambda index: jax.random.normal(device_key(root, number, Stream.RELEASE_NOISE, index), flat.shape, flat.dtype)
     )(recipients)
+    if privacy.copies == "nested":
+        noise = nested(noise_std, noise)
     copies = jax.vmap(unravel)(released_copy(flat, noise_std.astype(flat.dtype), noise))
     served = delivered | ~present.participating
     kept = jax.tree.map(

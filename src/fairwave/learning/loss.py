@@ -30,8 +30,8 @@ ValueAndGradient: TypeAlias = tuple[Scalar, Tree]
 
 
 def scaled(inputs: Array) -> Inputs:
-    """Integer inputs in [0, 1], others as they are."""
-    if jnp.issubdtype(inputs.dtype, jnp.integer):
+    """Bytes and 16-bit words in [0, 1], other numbers as they are."""
+    if inputs.dtype in (jnp.uint8, jnp.uint16):
         return inputs.astype(jnp.float32) * float(1.0 / np.iinfo(inputs.dtype).max)
     return inputs.astype(jnp.float32)
 

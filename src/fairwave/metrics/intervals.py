@@ -12,21 +12,12 @@ LEVEL = 0.95
 
 @dataclasses.dataclass(frozen=True)
 class Interval:
-    """A mean, and where the true mean lies with `LEVEL` confidence; no bounds from a single value."""
+    """A mean, and where the true mean lies with `LEVEL` confidence; a single value gives no bounds (NaN)."""
 
     mean: float
-    half_width: float
+    low: float
+    high: float
     count: int
-
-    @property
-    def low(self) -> float:
-        """Lower end."""
-        return self.mean - self.half_width
-
-    @property
-    def high(self) -> float:
-        """Upper end."""
-        return self.mean + self.half_width
 
 
 def interval(values: ArrayLike) -> Interval:
@@ -36,8 +27,22 @@ def interval(values: ArrayLike) -> Interval:
     finite = np.asarray(values, dtype=np.float64).ravel()
     finite = finite[np.isfinite(finite)]
     if finite.size == 0:
-        return Interval(float("nan"), float("nan"), 0)
+        return Interval(np.nan, np.nan, np.nan, 0)
+    mean = float(finite.mean())
     if finite.size == 1:
-        return Interval(float(finite[0]), float("nan"), 1)
-    spread = float(finite.std(ddof=1)) / finite.size**0.5
-    return Interval(float(finite.mean()), float(t.ppf(0.5 + LEVEL / 2, finite.size - 1)) * spread, int(finite.size))
+        return Interval(mean, np.nan, np.nan, 1)
+    half = float(t.ppf(0.5 + LEVEL / 2, finite.size - 1)) * float(finite.std(ddof=1)) / finite.size**0.5
+    return Interval(mean, mean - half, mean + half, int(finite.size))
+
+
+def change_interval(new: ArrayLike, base: ArrayLike) -> Interval:
+    """Change of one positive quantity against another in per cent, pair by pair.
+
+    The interval is Student's for the logarithm of the ratio, so that it never reaches below -100 %; the mean is the
+    geometric one.
+    """
+    new, base = np.asarray(new, dtype=np.float64), np.asarray(base, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = interval(np.log(new / base))
+    low, mean, high = (100.0 * float(np.expm1(value)) for value in (logs.low, logs.mean, logs.high))
+    return Interval(mean, low, high, logs.count)

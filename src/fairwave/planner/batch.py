@@ -19,14 +19,13 @@ from fairwave.errors import SolveError
 from fairwave.keys import run_key
 from fairwave.planner.tile import Averages, Setting, add, average_tile, averages_of, draw_tile, sum_tile
 from fairwave.policy.fleet import Fleet
-from fairwave.policy.plan import Case
+from fairwave.policy.plan import LARGEST_VIOLATION, Case
 from fairwave.policy.rules import Rule
 from fairwave.scenario.parameters import Scenario
 from fairwave.types import Key
 
 CPU_LANES = 32_768
 GPU_LANES = 1_048_576
-LARGEST_VIOLATION = 1e-9
 CASE_NAMES = np.array([case.name.lower() for case in Case])
 
 

@@ -26,6 +26,9 @@ from fairwave.wireless.device import Device
 from fairwave.wireless.energy import compute_time_s
 from fairwave.wireless.rate import power_of_log_snr_w, rate_of_log_snr_bps, upload_time_s
 
+LARGEST_VIOLATION = 1e-9
+"""Relative; above it, a plan is no solution."""
+
 
 class Case(enum.IntEnum):
     """Which limit a device's choice rests on. Where several hold, the first in this order is named."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,13 +85,14 @@ def _by_path_loss(results: xr.Dataset, key: str, title: str, values: xr.DataArra
     series = []
     for name in results["scheme"].values:
         one = values.sel(scheme=name).values
-        x, y = (where[0], np.nanmean(one, axis=0)) if same_places else (where.ravel(), one.ravel())
-        spread = np.nanstd(one, axis=0, ddof=1) if same_places and seeds > 1 else None
+        with warnings.catch_warnings():  # a device that never uploaded, or in one seed only
+            warnings.simplefilter("ignore", RuntimeWarning)
+            x, y = (where[0], np.nanmean(one, axis=0)) if same_places else (where.ravel(), one.ravel())
+            spread = np.nanstd(one, axis=0, ddof=1) if same_places and seeds > 1 else None
         order = np.argsort(x, kind="stable")
         if order.size > MOST_POINTS:
             order = order[np.linspace(0, order.size - 1, MOST_POINTS).astype(int)]
         series.append(Series(str(name), x[order], y[order], None if spread is None else spread[order]))
-    caption = "Mean over the rounds in which the device uploaded" + (
-        "; bars are the std across seeds." if seeds > 1 else "."
-    )
+    bars = "; bars are the std across seeds." if same_places and seeds > 1 else "."
+    caption = f"Mean over the rounds in which the device uploaded{bars}"
     return Panel(key, title, "path loss (dB)", label, caption, series, joined=same_places and where.shape[1] <= 50)

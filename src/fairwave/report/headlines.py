@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from fairwave.metrics.intervals import Interval, interval
-from fairwave.report.statistics import loss_spread, mean_loss, mean_over_rounds, relative_change
+from fairwave.report.statistics import common_rounds, loss_spread, mean_loss, mean_over_rounds, relative_change
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,30 +32,44 @@ def headlines(results: xr.Dataset) -> list[Headline]:
     names = [str(name) for name in results["scheme"].values]
     if "proposed" not in names:
         return []
-    energy = mean_over_rounds(results, "energy_j")
-    spread, mean = energy.std("device"), energy.mean("device")
-    shown = results.sel(round=results["round"] <= SHOWN_ROUNDS)
-    loss = mean_loss(shown).mean("round")
 
-    def change(values: xr.DataArray, base: str) -> Interval:
-        return relative_change(values.sel(scheme="proposed"), values.sel(scheme=base))
+    def energy(base: str) -> xr.DataArray:
+        return mean_over_rounds(common_rounds(results, "proposed", base), "energy_j")
 
     found = [
-        Headline(f"std of device energy against {base}", "-99 %", change(spread, base), " %", 2, why)
+        Headline(
+            f"std of device energy against {base}",
+            "-99 %",
+            relative_change(energy(base).std("device"), "proposed", base),
+            " %",
+            2,
+            why,
+        )
         for base, why in _SPREAD.items()
         if base in names
     ]
     found += [
-        Headline(f"mean device energy against {base}", "-12.17 %", change(mean, base), " %", 2, why)
+        Headline(
+            f"mean device energy against {base}",
+            "-12.17 %",
+            relative_change(energy(base).mean("device"), "proposed", base),
+            " %",
+            2,
+            why,
+        )
         for base, why in _MEAN.items()
         if base in names
     ]
+    shown = results.sel(round=results["round"] <= SHOWN_ROUNDS)
+    span = f"Over the first {shown.sizes['round']} rounds. "
     if "max_power" in names:
-        found.append(
-            Headline("mean training loss against max_power", "+6.26 %", change(loss, "max_power"), " %", 2, _LOSS)
-        )
+        loss = mean_loss(common_rounds(shown, "proposed", "max_power")).mean("round")
+        change = relative_change(loss, "proposed", "max_power")
+        found.append(Headline("mean training loss against max_power", "+6.26 %", change, " %", 2, span + _LOSS))
     deviation = loss_spread(shown).sel(scheme="proposed").mean("round")
-    found.append(Headline("std of training loss across devices", "0.103", interval(deviation.values), "", 3, _LOSS_STD))
+    found.append(
+        Headline("std of training loss across devices", "0.103", interval(deviation.values), "", 3, span + _LOSS_STD)
+    )
     return found
 
 
@@ -72,11 +86,11 @@ _MEAN = {
     "max_power": "At full power the benchmark leaves the axes of the paper's figures, so that the cut is far larger.",
 }
 _LOSS = (
-    "Over the first 50 rounds. It depends on how the benchmark's noise is drawn: with a draw for each device, spreads "
+    "It depends on how the benchmark's noise is drawn: with a draw for each device, spreads "
     "are similar, as the paper says; with one draw for all (privacy.broadcast), the benchmark's device losses fall, "
     "and in the paper's cell the gap is near +30 %."
 )
 _LOSS_STD = (
-    "Mean over the first 50 rounds; the paper does not say over which rounds it took its value. In the paper's cell "
+    "The paper does not say over which rounds it took its value. In the paper's cell "
     "it peaks above that while the loss falls fastest, and shrinks after."
 )

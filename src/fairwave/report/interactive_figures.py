@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 HEIGHT = 380
 
 
-def panel_html(panel: Panel) -> str:
-    """A panel as a piece of a page."""
+def panel_html(panel: Panel, prefix: str) -> str:
+    """A panel as a piece of a page, where its name and the prefix are its id."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -34,10 +34,10 @@ def panel_html(panel: Panel) -> str:
                 line={"color": colour, "width": 2}, marker={"color": colour, "size": 7 if panel.joined else 4},
             )
         )  # fmt: skip
-    return _html(figure, panel.key, panel.x_label, panel.y_label)
+    return _html(figure, f"{prefix}{panel.key}", panel.x_label, panel.y_label)
 
 
-def holdings_html(results: xr.Dataset) -> str:
+def holdings_html(results: xr.Dataset, prefix: str) -> str:
     """Who holds what: samples of each class on each device, for the first seed."""
     import plotly.graph_objects as go
 
@@ -52,7 +52,7 @@ def holdings_html(results: xr.Dataset) -> str:
             hovertemplate=_HOVER,
         )
     )
-    return _html(figure, "holdings", "device", "class")
+    return _html(figure, f"{prefix}holdings", "device", "class")
 
 
 _HOVER = "device %{x}, class %{y}: %{z} samples<extra></extra>"

@@ -25,7 +25,7 @@ def write_report(runs: list[RunReport], folder: Path) -> Path:
         title=html.escape(title),
         opening="Federated learning over a wireless cell, trained for real: every scheme of a run met the same data, "
         "channels and initial model. Drag to zoom, double-click to reset, click a name to hide it.",
-        sections="".join(section(run) for run in runs),
+        sections="".join(section(run, number) for number, run in enumerate(runs, start=1)),
         conclusions="\n".join(f"<li>{html.escape(line)}</li>" for line in conclusions(runs)),
         plotly=get_plotlyjs(),
     )

@@ -11,7 +11,7 @@ from fairwave.metrics.intervals import Interval
 from fairwave.report.figure_data import Panel
 from fairwave.report.headlines import headlines
 from fairwave.report.interactive_figures import holdings_html, panel_html
-from fairwave.report.statistics import at_round, fairness_over_seeds, loss_spread, mean_loss, milestones
+from fairwave.report.statistics import at_round, fairness_over_seeds, loss_spread, mean_loss, milestones, rounds_reached
 from fairwave.report.style import with_interval
 
 if TYPE_CHECKING:
@@ -28,14 +28,13 @@ class RunReport:
     panels: list[Panel]
 
 
-def section(run: RunReport) -> str:
-    """The run's part of the page."""
+def section(run: RunReport, number: int) -> str:
+    """The run's part of the page, of which it is the so-manyth."""
+    prefix = f"run-{number}-"
     results = run.results
-    figures = "".join(
-        f'<div><h3>{_text(panel.title)}</h3><p class="caption">{_text(panel.caption)}</p>{panel_html(panel)}</div>'
-        for panel in run.panels
-    )
-    held = "<h3>Who holds what</h3>" + '<p class="caption">Samples per device and class, first seed.</p>'
+    figures = [_figure(panel.title, panel.caption, panel_html(panel, prefix)) for panel in run.panels]
+    held = "Samples per device and class, first seed."
+    figures.append(_figure("Who holds what", held, holdings_html(results, prefix)))
     about = [(name, value) for name, value in results.attrs.items() if name not in ("scenario", "format", "rounds")]
     return "".join(
         (
@@ -43,7 +42,7 @@ def section(run: RunReport) -> str:
             f'<p class="quiet">{_text(_size(results))}</p>',
             "<h3>Headlines: the proposed scheme</h3>",
             _headline_table(results),
-            f'<div class="figures">{figures}<div>{held}{holdings_html(results)}</div></div>',
+            f'<div class="figures">{"".join(figures)}</div>',
             "<h3>Learning</h3>",
             _learning_table(results),
             "<h3>Energy and fairness</h3>",
@@ -53,6 +52,10 @@ def section(run: RunReport) -> str:
             f"<details><summary>Scenario</summary><pre>{_text(run.scenario_toml)}</pre></details>",
         )
     )
+
+
+def _figure(title: str, caption: str, drawing: str) -> str:
+    return f'<div><h3>{_text(title)}</h3><p class="caption">{_text(caption)}</p>{drawing}</div>'
 
 
 def _text(value: object) -> str:
@@ -78,7 +81,15 @@ def _size(results: xr.Dataset) -> str:
         f"{sizes['seed']} seeds; intervals are 95 %, over seeds" if sizes["seed"] > 1 else "one seed, so no intervals"
     )
     schemes = ", ".join(map(str, results["scheme"].values))
-    return f"{sizes['device']} devices, {sizes['round']} rounds, {seeds}. Schemes: {schemes}."
+    reached = rounds_reached(results)
+    short = [
+        f"{scheme} with seed {seed} has {int(reached.sel(scheme=scheme, seed=seed))}"
+        for scheme in results["scheme"].values
+        for seed in results["seed"].values
+        if int(reached.sel(scheme=scheme, seed=seed)) < sizes["round"]
+    ]
+    uneven = f" Not all went as far: {', '.join(short)} rounds; schemes are compared over the rounds that both have."
+    return f"{sizes['device']} devices, {sizes['round']} rounds, {seeds}. Schemes: {schemes}.{uneven if short else ''}"
 
 
 def _headline_table(results: xr.Dataset) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairwave.metrics.fairness import fairness_summary
-from fairwave.metrics.intervals import Interval, interval
+from fairwave.metrics.intervals import Interval, change_interval, interval
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,13 +35,32 @@ def fairness_over_seeds(results: xr.Dataset, scheme: str) -> dict[str, Interval]
 
 
 def mean_loss(results: xr.Dataset) -> xr.DataArray:
-    """Mean over devices of the loss after local training: the paper's figure 1."""
-    return results["loss"].mean("device")
+    """Mean over participants of the loss after local training: the paper's figure 1.
+
+    A participant whose loss is not a number makes the mean none; a device that was not asked does not count.
+    """
+    asked = results["participating"] == 1
+    count = asked.sum("device")
+    return results["loss"].where(asked, 0.0).sum("device", skipna=False) / count.where(count > 0)
 
 
 def loss_spread(results: xr.Dataset) -> xr.DataArray:
-    """Std over devices of the loss after local training."""
-    return results["loss"].std("device")
+    """Std over participants of the loss after local training; none where there is one participant."""
+    several = (results["participating"] == 1).sum("device") > 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # rounds that a track did not reach
+        return results["loss"].std("device").where(several)
+
+
+def rounds_reached(results: xr.Dataset) -> xr.DataArray:
+    """Rounds that each scheme and seed has done."""
+    return results["global_loss"].notnull().sum("round")
+
+
+def common_rounds(results: xr.Dataset, one: str, other: str) -> xr.Dataset:
+    """Two schemes, over the rounds that both have done: seed by seed, the same channels."""
+    pair = results.sel(scheme=[one, other])
+    return pair.where(pair["global_loss"].notnull().all("scheme"))
 
 
 def milestones(results: xr.Dataset) -> list[int]:
@@ -60,6 +80,6 @@ def last_value(values: xr.DataArray, scheme: str) -> Interval:
     return interval([row[np.isfinite(row)][-1] if np.isfinite(row).any() else np.nan for row in series])
 
 
-def relative_change(new: xr.DataArray, base: xr.DataArray) -> Interval:
-    """Change of one scheme against another in per cent, seed by seed: both met the same channels."""
-    return interval(100.0 * (new / base - 1.0).values)
+def relative_change(values: xr.DataArray, new: str, base: str) -> Interval:
+    """Change of one scheme against another in per cent, seed by seed."""
+    return change_interval(values.sel(scheme=new).values, values.sel(scheme=base).values)

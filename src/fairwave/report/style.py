@@ -15,10 +15,11 @@ STATIC: dict[Any, Any] = {"font.size": 9, "svg.hashsalt": "fairwave", "svg.fontt
 
 
 def with_interval(value: Interval, digits: int = 3, scale: float = 1.0, unit: str = "") -> str:
-    """A mean and its interval, such as '0.454 ± 0.012'; a change in per cent always has its sign."""
+    """A mean and its interval, such as '0.454 ± 0.012'; a change in per cent has its sign, and both ends."""
     if math.isnan(value.mean):
         return "no value"
-    text = f"{value.mean * scale:{'+' if '%' in unit else ''}.{digits}f}"
-    if not math.isnan(value.half_width):
-        text += f" ± {value.half_width * scale:.{digits}f}"
-    return f"{text}{unit}"
+    if "%" in unit:
+        ends = "" if math.isnan(value.low) else f" ({value.low:+.{digits}f} to {value.high:+.{digits}f})"
+        return f"{value.mean:+.{digits}f}{unit}{ends}"
+    spread = "" if math.isnan(value.low) else f" ± {0.5 * (value.high - value.low) * scale:.{digits}f}"
+    return f"{value.mean * scale:.{digits}f}{spread}{unit}"

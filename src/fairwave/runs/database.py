@@ -80,7 +80,7 @@ def _operational(path: Path, what: str) -> FairwaveError:
     if any(sign in what for sign in _FULL):
         return OutputError(f"{path}: {what}; free some space, then resume: every stored round is safe")
     if "readonly" in what or "read-only" in what:
-        return OutputError(f"{path}: cannot be written ({what}); give it a writable folder")
+        return OutputError(f"{path}: cannot be written, as a run or a rollback needs ({what}); use a writable folder")
     if "locked" in what:
         return StoreError(f"{path}: in use by another program; wait for it, or end it")
     if "unable to open" in what:
@@ -90,7 +90,10 @@ def _operational(path: Path, what: str) -> FairwaveError:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a run for writing; the lock ends with the process, however that ends."""
+    """Hold a run for writing; the lock ends with the process, however that ends.
+
+    Its file stays: removing it would let two programs lock two files of the same name.
+    """
     path = folder / LOCK
     try:
         handle = path.open("w")
@@ -102,8 +105,6 @@ def locked(folder: Path) -> Iterator[None]:
         if not _take(handle):
             raise StoreError(f"{folder}: another fairwave is running it; wait for it, or end it")
         yield
-        with contextlib.suppress(OSError):
-            path.unlink()
 
 
 def _take(handle: IO[str]) -> bool:

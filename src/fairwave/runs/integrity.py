@@ -32,14 +32,9 @@ def description_digest(described: Mapping[str, str]) -> str:
     return digest_of(*sorted(described.items())).hex()
 
 
-def track_digest(track: Track, fingerprint: bytes, layout: bytes) -> bytes:
-    """Of what a track was begun with."""
-    return digest_of(*track, fingerprint, layout)
-
-
-def first_digest(track: Track) -> bytes:
-    """What a track's first round builds on."""
-    return digest_of(*track)
+def track_digest(track: Track, fingerprint: bytes, layout: bytes, scenario: str) -> bytes:
+    """Of what a track was begun with; its first round builds on it."""
+    return digest_of(*track, fingerprint, layout, scenario)
 
 
 def round_digest(before: bytes, number: int, arrays: bytes, summary: Row, events: Sequence[Row]) -> bytes:
@@ -58,7 +53,7 @@ def _as_stored(value: object) -> object:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def verify(connection: sqlite3.Connection, path: Path) -> None:
+def verify(connection: sqlite3.Connection, path: Path, scenario: str) -> None:
     """Compare everything that can be read with its digest; raise at the first that differs."""
     with failures(path):
         tracks = [Track(*row) for row in connection.execute("SELECT scheme, seed FROM track ORDER BY scheme, seed")]
@@ -68,24 +63,24 @@ def verify(connection: sqlite3.Connection, path: Path) -> None:
                     raise damaged(path, f"rows of an unknown track {row} in table {table}")
         for track in tracks:
             name = f"{track.scheme} with seed {track.seed}"
-            what = _mismatch(connection, track)
+            what = _mismatch(connection, track, scenario)
             if what:
                 raise damaged(path, f"{what} of {name} does not match its digest")
 
 
-def _mismatch(connection: sqlite3.Connection, track: Track) -> str | None:
+def _mismatch(connection: sqlite3.Connection, track: Track, scenario: str) -> str | None:
     """What of a track is not what was written; None if all is."""
     fingerprint, layout, digest = connection.execute(
         "SELECT fingerprint, layout, digest FROM track WHERE scheme = ? AND seed = ?", track
     ).fetchone()
-    if digest != track_digest(track, fingerprint, layout):
+    if digest != track_digest(track, fingerprint, layout, scenario):
         return "the description"
     rounds = connection.execute(
         "SELECT number, mean_loss, global_loss, test_accuracy, last, arrays, digest FROM round "
         "WHERE scheme = ? AND seed = ? ORDER BY number",
         track,
     ).fetchall()
-    standing = first_digest(track)
+    standing = digest
     for expected, (number, *summary, arrays, stored) in enumerate(rounds):
         events = connection.execute(
             "SELECT content, sender, audience, devices, noise_std, proven_sensitivity FROM release "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import platform
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +14,14 @@ import numpy as np
 
 from fairwave.engine.records import Arrays, as_arrays
 from fairwave.engine.releases import releases
-from fairwave.errors import StoreError
-from fairwave.runs.database import FILE, locked
+from fairwave.engine.state import RoundRecord
+from fairwave.errors import OutputError, SolveError, StoreError
+from fairwave.policy.plan import LARGEST_VIOLATION
+from fairwave.runs.database import FILE, LOCK, locked
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import pack_state, unpack_state
 from fairwave.runs.results import to_dataset
-from fairwave.runs.store import RunStore
+from fairwave.runs.store import UNBORN, RunStore
 from fairwave.runs.training import Workshop, iterate, target_reached
 
 if TYPE_CHECKING:
@@ -49,30 +52,26 @@ def run(order: Order, folder: Path, command: str, watch: Watch = lambda step: No
 
     The folder may hold an order for fewer schemes, seeds or rounds of the same scenario: it is then extended.
     """
-    new = not (folder / FILE).exists()
-    if not new:
-        _join(folder, order)
-    elif folder.exists() and any(folder.iterdir()):
-        raise StoreError(f"{folder}: holds files but no run; choose another --out, or an empty folder")
-    about = {"command": command, "machine": f"{platform.machine()} {platform.system()}, {_backend()}"}
-    about |= {f"version of {name}": importlib.metadata.version(name) for name in PACKAGES}
-    about["version of python"] = platform.python_version()
-    if new:
-        RunStore.create(folder, order, about).close()
+    wanted = planned(order, folder)
+    workshop = None
+    if not holds_run(folder):
+        workshop = Workshop(order)
+        workshop.cell(next(order.tracks()))  # whatever is wrong with the order is found before a folder is made
+        _make(folder)
+    about = {"command": command.encode("utf-8", "replace").decode()} | _surroundings()
     with locked(folder):
-        store = RunStore(folder, write=True)
+        store = RunStore(folder, write=True) if holds_run(folder) else RunStore.create(folder, order, about)
         try:
-            wanted = _union(store.order, order)
             if wanted != store.order:
-                store.extend(wanted)
-            return _work_through(store, watch)
+                store.extend(wanted, about)
+            return _work_through(store, watch, workshop)
         finally:
             store.close()
 
 
 def resume(folder: Path, watch: Watch = lambda step: None) -> bool:
     """Go on with a run. Whether anything was left to do."""
-    if not (folder / FILE).exists():
+    if not holds_run(folder):
         raise StoreError(f"{folder}: no run there ({FILE} is missing); see 'fairwave runs list'")
     with locked(folder):
         store = RunStore(folder, write=True)
@@ -80,6 +79,50 @@ def resume(folder: Path, watch: Watch = lambda step: None) -> bool:
             return _work_through(store, watch)
         finally:
             store.close()
+
+
+def planned(order: Order, folder: Path) -> Order:
+    """What a folder will hold once the order is done: the order, and what is there already."""
+    if not holds_run(folder):
+        return order
+    store = RunStore(folder)
+    stored = store.order
+    store.close()
+    _refuse_another_scenario(folder, stored, order)
+    return Order(
+        stored.scenario,
+        tuple(dict.fromkeys((*stored.schemes, *order.schemes))),
+        tuple(dict.fromkeys((*stored.seeds, *order.seeds))),
+        max(stored.rounds, order.rounds),
+    )
+
+
+def holds_run(folder: Path) -> bool:
+    """Whether there is a run in a folder; an error if it cannot be one."""
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise OutputError(f"{folder}: is a file, not a folder; choose another --out")
+        return (folder / FILE).exists()
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be used ({error.strerror}); choose another --out") from None
+
+
+def _make(folder: Path) -> None:
+    """A folder for a run: a new one, or one that holds nothing but what an earlier start may have left."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        foreign = [path.name for path in folder.iterdir() if path.name != LOCK and not path.name.startswith(UNBORN)]
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be made ({error.strerror}); choose another --out") from None
+    if foreign:
+        raise StoreError(f"{folder}: holds files but no run ({foreign[0]}); choose another --out, or an empty folder")
+
+
+def _surroundings() -> dict[str, str]:
+    """What bits may depend on besides the scenario."""
+    versions = {f"version of {name}": importlib.metadata.version(name) for name in PACKAGES}
+    machine = f"{platform.machine()} {platform.system()}, {_backend()}"
+    return {"machine": machine, **versions, "version of python": platform.python_version()}
 
 
 def results(store: RunStore) -> xr.Dataset:
@@ -103,30 +146,18 @@ def _backend() -> str:
     return str(jax.devices()[0].device_kind) if jax.default_backend() != "cpu" else "CPU"
 
 
-def _join(folder: Path, order: Order) -> None:
-    """Refuse a folder that holds another scenario, and say what differs."""
-    store = RunStore(folder)
-    there, here = store.order.scenario.model_dump(mode="json"), order.scenario.model_dump(mode="json")
-    store.close()
+def _refuse_another_scenario(folder: Path, stored: Order, order: Order) -> None:
+    there, here = (each.scenario.model_dump(mode="json") for each in (stored, order))
     for group, values in here.items():
         for name, value in values.items():
-            stored = there[group].get(name)
-            if (group, name) not in (("run", "seed"), ("run", "num_rounds")) and stored != value:
+            held = there[group].get(name)
+            if (group, name) not in (("run", "seed"), ("run", "num_rounds")) and held != value:
                 raise StoreError(
-                    f"{folder}: holds a run with {group}.{name} = {stored}, not {value}; choose another --out"
+                    f"{folder}: holds a run with {group}.{name} = {held}, not {value}; choose another --out"
                 )
 
 
-def _union(stored: Order, asked: Order) -> Order:
-    return Order(
-        stored.scenario,
-        tuple(dict.fromkeys((*stored.schemes, *asked.schemes))),
-        tuple(dict.fromkeys((*stored.seeds, *asked.seeds))),
-        max(stored.rounds, asked.rounds),
-    )
-
-
-def _work_through(store: RunStore, watch: Watch) -> bool:
+def _work_through(store: RunStore, watch: Watch, workshop: Workshop | None = None) -> bool:
     order = store.order
     status = {track: store.summary(track) for track in order.tracks()}
     left = [track for track, now in status.items() if now.rounds < order.rounds and not now.finished]
@@ -135,7 +166,8 @@ def _work_through(store: RunStore, watch: Watch) -> bool:
             watch(Step(track, now.rounds, now.mean_loss, now.test_accuracy))
     if not left:
         return False
-    workshop = Workshop(order)
+    store.extend(order, _surroundings())
+    workshop = workshop or Workshop(order)
     for track in left:
         _run_track(store, workshop, track, watch)
     return True
@@ -146,17 +178,35 @@ def _run_track(store: RunStore, workshop: Workshop, track: Track, watch: Watch) 
     store.begin(track, workshop.fingerprint(cell), workshop.layout(cell))
     first, checkpoint = store.summary(track).rounds, store.checkpoint(track)
     state = None if checkpoint is None else unpack_state(checkpoint, like=cell.start())
-    energies = [record["energy_j"] for record in store.records(track)]
+    energies = [_energy(record) for record in store.records(track)]
     watch(Step(track, first))
     for number, (after, record) in enumerate(iterate(cell, order.rounds, state, first), start=first):
+        _certify(track, number, record)
         arrays = as_arrays(record)
         events = releases(record, gradient_exchange=order.scenario.learning.gradient_exchange, local_std=cell.local_std)
         done = target_reached(cell.scenario.run, record)
         store.append(track, number, arrays, events, pack_state(after), last=done)
-        energies.append(arrays["energy_j"])
+        energies.append(_energy(arrays))
         watch(_step(track, number + 1, arrays, energies))
 
 
+def _certify(track: Track, number: int, record: RoundRecord) -> None:
+    """Raise where a device's optimum is not one; written so that NaN fails too."""
+    bad = np.flatnonzero(~(np.asarray(record.plan.violation) <= LARGEST_VIOLATION))
+    if bad.size:
+        raise SolveError(
+            f"{track.scheme}, round {number + 1}, device {bad[0]}: its optimum breaks a constraint; check its "
+            "parameters for extreme values and report the scenario"
+        )
+
+
+def _energy(arrays: Arrays) -> np.ndarray:
+    """Energy of the devices that uploaded, NaN for the others."""
+    return np.where(arrays["participating"] & ~arrays["outage"], arrays["energy_j"], np.nan)
+
+
 def _step(track: Track, rounds: int, arrays: Arrays, energies: list[np.ndarray]) -> Step:
-    spread = float(np.std(np.mean(energies, axis=0)))
+    with warnings.catch_warnings():  # a device that never uploaded has no mean
+        warnings.simplefilter("ignore", RuntimeWarning)
+        spread = float(np.nanstd(np.nanmean(energies, axis=0)))
     return Step(track, rounds, float(np.nanmean(arrays["loss"])), float(arrays["test_accuracy"]), spread)

@@ -15,16 +15,19 @@ from pathlib import Path
 import numpy as np
 
 from fairwave.engine.records import Arrays
-from fairwave.errors import OutputError, StoreError
+from fairwave.errors import StoreError
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failures
-from fairwave.runs.integrity import description_digest, first_digest, part_digest, round_digest, track_digest, verify
+from fairwave.runs.integrity import description_digest, part_digest, round_digest, track_digest, verify
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import pack, unpack
 from fairwave.runs.seal import check_seal, remove_seal, seal
 from fairwave.scenario.parameters import Scenario
 
 FORMAT = 1
+UNBORN = "run.sqlite.new"
+DATA = 16
+"""Bytes of a fingerprint that speak of the data set alone, which all seeds share."""
 PART = 1 << 26
 """Bytes of a checkpoint per row, far below SQLite's limit."""
 
@@ -49,19 +52,20 @@ class RunStore:
         if not self.path.exists():
             raise StoreError(f"{folder}: no run there ({FILE} is missing); see 'fairwave runs list'")
         self._write = write
+        check_seal(self.path)
         self._connection = connect(self.path, write)
         with failures(self.path):
-            self._connection.execute("BEGIN")  # so that a running program's next round cannot come in between
+            # A reader sees this moment until it closes, so that what it reads is what was checked.
+            self._connection.execute("BEGIN")
             self._connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()  # rolls back after a crash
         self._described = self._checked()
-        with failures(self.path):
-            self._connection.execute("COMMIT")
         if write:
+            with failures(self.path):
+                self._connection.execute("COMMIT")
             remove_seal(self.path)
 
     def _checked(self) -> dict[str, str]:
         """The run's description, once the whole file has been found sound."""
-        check_seal(self.path)
         check(self._connection, self.path)
         with failures(self.path):
             described = dict(self._connection.execute("SELECT name, value FROM run ORDER BY name"))
@@ -70,25 +74,25 @@ class RunStore:
             raise damaged(self.path, "its description does not match its digest")
         if described["format"] != str(FORMAT):
             raise StoreError(f"{self.path}: format {described['format']}, this version reads {FORMAT}; update fairwave")
-        verify(self._connection, self.path)
+        verify(self._connection, self.path, described["scenario"])
         return described
 
     @classmethod
     def create(cls, folder: Path, order: Order, about: dict[str, str]) -> RunStore:
-        """A new run, described by its order and by `about` (versions, command)."""
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"{folder}: cannot be made ({error.strerror}); choose another --out") from None
+        """A new run, described by its order and by `about` (versions, command). It appears whole or not at all."""
         described = {"format": str(FORMAT), **about, **_order_as_text(order)}
-        connection = connect(folder / FILE, write=True)
-        with failures(folder / FILE):
+        unborn = folder / UNBORN
+        for leftover in folder.glob(f"{UNBORN}*"):
+            leftover.unlink()
+        connection = connect(unborn, write=True)
+        with failures(unborn):
             connection.execute("BEGIN IMMEDIATE")
             for statement in TABLES.split(";\n"):
                 connection.execute(statement)
             _describe(connection, described)
             connection.execute("COMMIT")
         connection.close()
+        unborn.replace(folder / FILE)
         return cls(folder, write=True)
 
     def close(self) -> None:
@@ -113,8 +117,14 @@ class RunStore:
             int(about["rounds"]),
         )
 
-    def extend(self, order: Order) -> None:
-        """Change the order to one that asks for more of the same: stored rounds stay as they are."""
+    def extend(self, order: Order, about: dict[str, str]) -> None:
+        """Change the order to one that asks for more of the same: stored rounds stay as they are.
+
+        What `about` says otherwise than before is added to it.
+        """
+        for name, value in about.items():
+            told = self._described.get(name, value)
+            self._described[name] = told if value in told.split("; then ") else f"{told}; then {value}"
         self._described |= _order_as_text(order)
         with failures(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
@@ -123,21 +133,21 @@ class RunStore:
             self._connection.execute("COMMIT")
 
     def begin(self, track: Track, fingerprint: bytes, layout: Arrays) -> None:
-        """Register a track, or make sure that it reads the same data as when it was first begun."""
+        """Register a track, and make sure that it reads what all others of the run have read."""
         with failures(self.path):
-            row = self._connection.execute(
-                "SELECT fingerprint FROM track WHERE scheme = ? AND seed = ?", track
-            ).fetchone()
-            if row is None:
+            rows = self._connection.execute("SELECT scheme, seed, fingerprint FROM track").fetchall()
+            for scheme, seed, stored in rows:
+                same = stored == fingerprint if seed == track.seed else stored[:DATA] == fingerprint[:DATA]
+                if not same:
+                    raise StoreError(
+                        f"{self.folder}: the data, the fleet or their split have changed since {scheme} with seed "
+                        f"{seed} began; bring the old files back, or start another run with --out"
+                    )
+            if track not in [Track(scheme, seed) for scheme, seed, _ in rows]:
                 content = pack(layout)
+                digest = track_digest(track, fingerprint, content, self._described["scenario"])
                 self._connection.execute(
-                    "INSERT INTO track VALUES (?, ?, ?, ?, ?)",
-                    (*track, fingerprint, content, track_digest(track, fingerprint, content)),
-                )
-            elif row[0] != fingerprint:
-                raise StoreError(
-                    f"{self.folder}: the data, the fleet or their split have changed since {track.scheme} with seed "
-                    f"{track.seed} began; bring the old files back, or start another run with --out"
+                    "INSERT INTO track VALUES (?, ?, ?, ?, ?)", (*track, fingerprint, content, digest)
                 )
 
     def append(
@@ -210,13 +220,14 @@ class RunStore:
         return unpack(row[0]) if row else None
 
     def _standing(self, track: Track, number: int) -> bytes:
-        """The digest that a round builds on."""
-        if number == 0:
-            return first_digest(track)
+        """The digest that a round builds on: its track's, then that of the round before."""
         with failures(self.path):
-            row = self._connection.execute(
-                "SELECT digest FROM round WHERE scheme = ? AND seed = ? AND number = ?", (*track, number - 1)
-            ).fetchone()
+            if number == 0:
+                select, which = "SELECT digest FROM track WHERE scheme = ? AND seed = ?", tuple(track)
+            else:
+                select = "SELECT digest FROM round WHERE scheme = ? AND seed = ? AND number = ?"
+                which = (*track, number - 1)
+            row = self._connection.execute(select, which).fetchone()
         if row is None:
             raise damaged(self.path, f"round {number} of {track.scheme} with seed {track.seed} is missing")
         return bytes(row[0])

@@ -29,26 +29,31 @@ class Workshop:
         if model is None:
             _check_layers(order.scenario, self.data)
         self.model = model_of(order.scenario.learning) if model is None else model
+        data = self.data
+        self._data_digest = _digest(data.train_inputs, data.train_labels, data.test_inputs, data.test_labels)
 
     def cell(self, track: Track) -> Cell:
         """A track's cell."""
         return Cell(self.order.seeded(track.seed), registry.ALL[track.scheme], self.model, self.data)
 
     def fingerprint(self, cell: Cell) -> bytes:
-        """Of all that a track reads from outside: data, who holds what, the fleet. Resuming needs it unchanged."""
-        digest = hashlib.blake2b(digest_size=16)
-        data = self.data
-        for array in (data.train_inputs, data.train_labels, data.test_inputs, data.test_labels, cell.holdings.samples):
-            digest.update(np.ascontiguousarray(array).data)
-        for leaf in jax.tree.leaves(cell.fleet):
-            digest.update(np.ascontiguousarray(leaf).tobytes())
-        return digest.digest()
+        """Of all that a track reads from outside: first the data, then who holds what and the fleet."""
+        setup = [cell.holdings.samples, *map(np.asarray, jax.tree.leaves(cell.fleet))]
+        return self._data_digest + _digest(*setup)
 
     def layout(self, cell: Cell) -> Arrays:
         """Where the devices stand, and how many samples of each class they hold at first."""
         labels, classes = self.data.train_labels, self.data.num_classes
         held = [np.bincount(labels[cell.holdings.of(k)], minlength=classes) for k in range(len(cell.holdings.counts))]
         return {**cell.geometry(), "samples": np.stack(held)}
+
+
+def _digest(*arrays: np.ndarray) -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        digest.update(repr((array.shape, array.dtype.str)).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.digest()
 
 
 def iterate(

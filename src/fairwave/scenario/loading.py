@@ -39,6 +39,7 @@ def load_scenario(source: str | Path = "paper", overrides: Iterable[str] = ()) -
     tables = _read(str(source), Path.cwd(), ())
     for override in overrides:
         _apply(tables, override)
+    _anchor(tables, Path.cwd())
     return build(tables, str(source))
 
 
@@ -105,11 +106,19 @@ def _parse(text: str, source: str) -> dict[str, Any]:
 
 
 def _anchor(tables: dict[str, Any], folder: Path) -> None:
-    """Make the device files named in a scenario relative to it, wherever the program is started from."""
+    """Make the files named in a scenario relative to it, wherever the program is started from."""
     for group in tables.values():
         for value in group.values() if isinstance(group, dict) else ():
             if isinstance(value, dict) and isinstance(value.get("file"), str):
                 value["file"] = str(folder / value["file"])
+    data = tables.get("data")
+    if isinstance(data, dict) and isinstance(data.get("source"), str) and not _is_name(data["source"]):
+        data["source"] = str(folder / data["source"])
+
+
+def _is_name(source: str) -> bool:
+    """Whether a data set is named, not a file."""
+    return source in ("", "mnist") or source.startswith("hf:")
 
 
 def _apply(tables: dict[str, Any], override: str) -> None:

@@ -67,3 +67,9 @@ def test_from_file(tmp_path: Path):
 def test_a_device_without_data_is_refused():
     with pytest.raises(ScenarioError, match="gets none of the 5 samples"):
         share_out(LAWS[0], LABELS[:5], 10, seed=0)
+
+
+def test_every_seed_has_its_own_split():
+    """Seeds go up to 2^53; taken modulo 2^32, some would share theirs."""
+    splits = [share_out(Iid(law="iid"), np.zeros(50, np.int32), 2, seed).samples.tolist() for seed in (0, 2**32, 2**53)]
+    assert splits[0] != splits[1] != splits[2] != splits[0]

@@ -4,11 +4,13 @@ import gzip
 import struct
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from fairwave.data.sources import load
 from fairwave.errors import ScenarioError
+from fairwave.learning.loss import scaled
 
 NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
@@ -57,6 +59,9 @@ def test_npz(arrays, tmp_path: Path):
         (lambda a: [a[0], a[1] - 20, *a[2:]], "number the classes from 0"),
         (lambda a: [a[0] * np.nan, *a[1:]], "not finite"),
         (lambda a: [a[0][:0], a[1][:0], *a[2:]], "one label per input"),
+        (lambda a: [*a[:2], a[2][:, :5], a[3]], "make them equal"),
+        (lambda a: [a[0].astype(str), *a[1:]], "not numbers"),
+        (lambda a: [a[0], a[1] + 2**32, *a[2:]], "number the classes from 0"),
     ],
 )
 def test_arrays_that_do_not_fit(arrays, change, said, tmp_path: Path):
@@ -100,6 +105,32 @@ def test_csv_folder(arrays, tmp_path: Path):
     assert load(str(tmp_path)).train_inputs.dtype == np.float32
 
 
+def test_csv_columns_go_by_name_and_small_numbers_stay_as_they_are(tmp_path: Path):
+    (tmp_path / "train.csv").write_text("label,a,b\n0,0,1\n1,1,0\n")
+    (tmp_path / "test.csv").write_text("b,label,a\n1,0,0\n0,1,1\n")
+    data = load(str(tmp_path))
+    assert data.test_inputs.tolist() == data.train_inputs.tolist() == [[0, 1], [1, 0]]
+    assert data.train_inputs.dtype == np.float32
+
+
+def test_only_bytes_are_scaled():
+    inputs = np.array([[0, 255]])
+    assert scaled(jnp.asarray(inputs, jnp.uint8)).tolist() == [[0.0, 1.0]]
+    assert scaled(jnp.asarray(inputs, jnp.int32)).tolist() == [[0.0, 255.0]]
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"\x93NUMPY" + bytes(80)])
+def test_unreadable_npz_is_one_line(content, tmp_path: Path):
+    (tmp_path / "set.npz").write_bytes(content)
+    with pytest.raises(ScenarioError, match="not a readable") as error:
+        load(str(tmp_path / "set.npz"))
+    assert "\n" not in str(error.value)
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    (tmp_path / "one.npy").rename(tmp_path / "one.npz")
+    with pytest.raises(ScenarioError, match="not a readable"):
+        load(str(tmp_path / "one.npz"))
+
+
 @pytest.mark.parametrize(
     ("train", "said"),
     [
@@ -111,6 +142,8 @@ def test_csv_folder(arrays, tmp_path: Path):
         ("label\n1\n", "no inputs"),
         ("", "not a readable CSV"),
         ("label,a,b\n1,2,3\n", "make them equal"),
+        ("label,b\n1,2\n", "in only one of"),
+        ("label,a,a\n1,2,3\n", "the same name"),
     ],
 )
 def test_bad_csv_is_refused_in_one_line(train, said, tmp_path: Path):

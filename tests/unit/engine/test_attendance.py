@@ -99,6 +99,9 @@ def test_nobody_delivers_and_nothing_moves(data):
     state = run.start()
     after, record = run.round(state, 0)
     assert not np.asarray(record.delivered).any() and float(np.asarray(record.plan.energy_j).min()) > 0
+    prompt = cell(data, "fair_noise_only")
+    _, in_time = prompt.round(prompt.start(), 0)
+    np.testing.assert_allclose(record.loss, in_time.loss, rtol=1e-5)  # they trained all the same
     for old, new in zip(leaves(state.global_params), leaves(after.global_params), strict=True):
         assert (old == new).all()
 
@@ -108,7 +111,10 @@ def test_the_ledger_names_every_message(data):
         data, "fair_noise_only", "cell.participants=4", "cell.straggler_probability=0.5", "privacy.local_noise=true"
     )
     _, record = run.round(run.start(), 1)
-    events = {e.content: e for e in releases(record, gradient_exchange=True, local_std=run.local_std)}
+    told = releases(record, gradient_exchange=True, local_std=run.local_std)
+    events = {e.content: e for e in told if (e.content, e.sender) != ("gradient", "access point")}
+    (mean,) = [e for e in told if (e.content, e.sender) == ("gradient", "access point")]
+    assert mean.devices.tolist() == np.flatnonzero(np.asarray(record.participating)).tolist()
     asked, late = np.flatnonzero(np.asarray(record.participating)), np.flatnonzero(np.asarray(record.late))
     assert late.size
     assert events["update"].devices.tolist() == asked.tolist()  # late or not, it has left the device

@@ -10,12 +10,19 @@ import pytest
 import scipy.stats
 import xarray as xr
 
-from fairwave.metrics.intervals import Interval, interval
+from fairwave.metrics.intervals import Interval, change_interval, interval
 from fairwave.report.figure_data import panels
 from fairwave.report.headlines import headlines
 from fairwave.report.page import conclusions, write_report
-from fairwave.report.section import RunReport
-from fairwave.report.statistics import fairness_over_seeds, last_value, mean_over_rounds, milestones
+from fairwave.report.section import RunReport, section
+from fairwave.report.statistics import (
+    fairness_over_seeds,
+    last_value,
+    loss_spread,
+    mean_loss,
+    mean_over_rounds,
+    milestones,
+)
 from fairwave.report.style import with_interval
 
 SCHEMES, SEEDS, ROUNDS, DEVICES = ["proposed", "max_power", "priced"], [0, 1, 2], 60, 4
@@ -37,13 +44,14 @@ def results() -> xr.Dataset:
         "loss": loss * (1 + 0.01 * np.arange(DEVICES)),
         "energy_j": energy, "compute_energy_j": energy / 4, "transmit_energy_j": energy * 3 / 4,
         "local_iterations": np.full(shape, 90), "uplink_rate_bps": np.full(shape, 5e6),
-        "participating": np.ones(shape, bool), "outage": np.zeros(shape, bool),
+        "participating": np.ones(shape, bool), "received_loss": np.ones(shape), "outage": np.zeros(shape, bool),
     }  # fmt: skip
     dims = ("scheme", "seed", "round", "device")
     accuracy = (("scheme", "seed", "round"), draw.random(shape[:3]))
     return xr.Dataset(
         {name: (dims, value) for name, value in values.items()}
-        | {"test_accuracy": accuracy, "samples": (("seed", "device", "class"), draw.integers(0, 9, (3, DEVICES, 10)))},
+        | {"test_accuracy": accuracy, "global_loss": accuracy}
+        | { "samples": (("seed", "device", "class"), draw.integers(0, 9, (3, DEVICES, 10)))},
         coords={
             "scheme": SCHEMES, "seed": SEEDS, "round": np.arange(1, ROUNDS + 1), "device": np.arange(DEVICES),
             "path_loss_db": (("seed", "device"), np.tile([70.0, 80, 90, 95], (3, 1))),
@@ -57,7 +65,16 @@ def test_interval_agrees_with_scipy():
     low, high = scipy.stats.t.interval(0.95, 6, values.mean(), scipy.stats.sem(values))
     ours = interval([*values, np.nan])
     assert (ours.low, ours.high, ours.count) == (pytest.approx(low), pytest.approx(high), 7)
-    assert math.isnan(interval([3.0]).half_width) and interval([]).count == 0
+    assert math.isnan(interval([3.0]).low) and interval([]).count == 0
+
+
+def test_changes_are_intervals_of_the_log_ratio():
+    ours = change_interval([1.0, 2.0, 3.0], [2.0, 5.0, 5.0])
+    logs = np.log([0.5, 0.4, 0.6])
+    low, high = scipy.stats.t.interval(0.95, 2, logs.mean(), scipy.stats.sem(logs))
+    assert (ours.low, ours.high) == (pytest.approx(100 * np.expm1(low)), pytest.approx(100 * np.expm1(high)))
+    assert ours.mean == pytest.approx(100 * ((0.5 * 0.4 * 0.6) ** (1 / 3) - 1))
+    assert change_interval([1e-6, 1e-2], [1.0, 1.0]).low >= -100
 
 
 @pytest.mark.statistical
@@ -80,6 +97,27 @@ def test_headlines(results):
     first = 1.05 * 2.0 * np.mean(1 / np.arange(1, 51)) * 0.01 * spread
     assert said["std of training loss across devices"] == pytest.approx(first)
     assert headlines(results.sel(scheme=["max_power"])) == []
+
+
+def test_schemes_are_compared_over_the_rounds_that_both_have(results):
+    """max_power stopped after 20 rounds in one seed: later, lower losses of proposed must not count against it."""
+    short = {"scheme": 1, "seed": 0, "round": slice(20, None)}
+    for name in ("loss", "energy_j", "global_loss", "test_accuracy", "participating", "outage"):
+        results[name] = results[name].astype(float)
+        results[name][short] = np.nan
+    said = {claim.claim: claim.measured.mean for claim in headlines(results)}
+    assert said["mean training loss against max_power"] == pytest.approx(5.0)
+    assert "max_power with seed 0 has 20" in section(RunReport("a", results, "", []), 1)
+
+
+def test_a_diverged_participant_is_not_hidden_and_an_absent_one_does_not_count(results):
+    results["loss"][0, 0, 5, 1] = np.nan
+    results["participating"][0, 1, 5, 1] = False
+    results["loss"][0, 1, 5, 1] = np.nan
+    means = mean_loss(results).sel(scheme="proposed", round=6)
+    assert np.isnan(means[0]) and means[1] == pytest.approx(float(results["loss"][0, 1, 5, [0, 2, 3]].mean()))
+    results["participating"][0, 0, 7, 1:] = False
+    assert np.isnan(loss_spread(results).sel(scheme="proposed", seed=0, round=8))
 
 
 def test_outages_and_absence_are_left_out_of_mean_energy(results):
@@ -105,10 +143,11 @@ def test_tables(results):
 @pytest.mark.parametrize(
     ("value", "options", "text"),
     [
-        (Interval(0.4541, 0.0123, 5), {}, "0.454 ± 0.012"),
-        (Interval(0.4541, math.nan, 1), {}, "0.454"),
-        (Interval(5.43, 0.2, 5), {"digits": 1, "unit": " %"}, "+5.4 ± 0.2 %"),
-        (Interval(math.nan, math.nan, 0), {}, "no value"),
+        (Interval(0.4541, 0.4418, 0.4664, 5), {}, "0.454 ± 0.012"),
+        (Interval(0.4541, math.nan, math.nan, 1), {}, "0.454"),
+        (Interval(5.43, 5.2, 5.7, 5), {"digits": 1, "unit": " %"}, "+5.4 % (+5.2 to +5.7)"),
+        (Interval(-5.43, math.nan, math.nan, 1), {"digits": 1, "unit": " %"}, "-5.4 %"),
+        (Interval(math.nan, math.nan, math.nan, 0), {}, "no value"),
     ],
 )
 def test_numbers_are_written_as_people_read_them(value, options, text):
@@ -136,6 +175,8 @@ def test_the_page_is_self_contained_and_escapes_what_it_quotes(results, tmp_path
     assert not re.search(r"""(src|href)=["']""", own)
     assert "<b>x</b>" not in own and "&lt;b&gt;x&lt;/b&gt;" in own and "a = '<script>'" not in own
     assert own.count("std of device energy against max_power") == 2
+    ids = re.findall(r'\bid="([^"]+)"', own)
+    assert len(ids) == len(set(ids)) == 2 * (len(runs[0].panels) + 1)
     for name in ("one", "two"):
         assert {path.name for path in (tmp_path / "figures" / name).iterdir()} == {
             f"{panel.key}.{form}" for panel in runs[0].panels for form in ("svg", "pdf")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from fairwave.runs import store as store_module
 from fairwave.runs.database import FILE, locked
 from fairwave.runs.order import Order, Track
 from fairwave.runs.seal import FILE as SEAL
+from fairwave.runs.session import holds_run
 from fairwave.runs.store import RunStore
 
 TRACKS = (Track("proposed", 0), Track("max_power", 0))
@@ -34,7 +37,7 @@ def event(seed: int) -> ReleaseEvent:
 
 def filled(folder: Path, rounds: int = 4, state_bytes: int = 9_000) -> Path:
     order = Order(fairwave.load_scenario("small"), ("proposed", "max_power"), (0,), 9)
-    store = RunStore.create(folder, order, {"command": "fairwave run small"})
+    store = RunStore.create(empty(folder), order, {"command": "fairwave run small"})
     for track in TRACKS:
         store.begin(track, b"data", {"distance_m": np.arange(3.0)})
         for number in range(rounds):
@@ -83,7 +86,7 @@ def damage(original: Path, folder: Path, start: int, length: int, draw: np.rando
 
 def places(size: int) -> list[tuple[int, int]]:
     """Ranges all over the file: every 97th byte alone, and longer stretches."""
-    single = [(start, 1) for start in range(5, size, 97)]
+    single = [(start, 1) for start in (*range(100), *range(100, size, 97))]
     return single + [
         (start, length) for length in (16, 512, 4096, 20_000) for start in range(0, size, max(1_500, length))
     ]
@@ -91,10 +94,7 @@ def places(size: int) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("sealed", [True, False])
 def test_damage_anywhere_is_detected(tmp_path: Path, sealed: bool):
-    """After a crash there is no seal: damage is then refused, or lies in bytes of SQLite's pages that nobody reads.
-
-    The header's change counter says whether the seal is of this file; a wrong one does no more than drop the seal.
-    """
+    """After a crash there is no seal: damage is then refused, or lies in bytes of SQLite's pages that nobody reads."""
     original = filled(tmp_path / "a")
     if not sealed:
         (original / SEAL).unlink()
@@ -118,7 +118,7 @@ def test_without_the_digests_damage_would_pass(tmp_path: Path, monkeypatch):
     original = filled(tmp_path / "a")
     (original / SEAL).unlink()
     truth, draw, fooled = content(original), np.random.default_rng(0), 0
-    monkeypatch.setattr(store_module, "verify", lambda connection, path: None)
+    monkeypatch.setattr(store_module, "verify", lambda *arguments: None)
     for index, (start, length) in enumerate(places((original / FILE).stat().st_size)[::7]):
         broken = tmp_path / f"broken{index}"
         damage(original, broken, start, length, draw)
@@ -186,8 +186,45 @@ def test_two_writers_are_kept_apart(tmp_path: Path):
 def test_changed_data_are_noticed(tmp_path: Path):
     store = RunStore(filled(tmp_path / "a"), write=True)
     store.begin(TRACKS[0], b"data", {})
-    with pytest.raises(StoreError, match="have changed"):
-        store.begin(TRACKS[0], b"other", {})
+    for other in (TRACKS[0], Track("priced", 0), Track("proposed", 5)):  # the same track, seed, or another seed
+        with pytest.raises(StoreError, match="have changed"):
+            store.begin(other, b"other", {})
+    data = b"d" * 16
+    fresh = RunStore.create(empty(tmp_path / "b"), store.order, {})
+    fresh.begin(Track("proposed", 0), data + b"fleet of seed 0", {"a": np.ones(1)})
+    fresh.begin(Track("proposed", 1), data + b"fleet of seed 1", {"a": np.ones(1)})
+
+
+def empty(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def test_a_reader_holds_its_moment_and_its_lock(tmp_path: Path):
+    """What it reads is what it has checked; checking the seal must not drop SQLite's lock."""
+    folder = filled(tmp_path / "a")
+    reader = RunStore(folder)
+    assert (folder / SEAL).exists()
+    program = (
+        "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], timeout=0)\n"
+        "try:\n    c.execute('BEGIN EXCLUSIVE')\n    print('taken')\nexcept Exception as e:\n    print(e)"
+    )
+    asked = [sys.executable, "-c", program, str(folder / FILE)]
+    assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout == "database is locked\n"
+    reader.close()
+    assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout == "taken\n"
+
+
+def test_a_start_that_was_cut_short_leaves_nothing_in_the_way(tmp_path: Path, monkeypatch):
+    folder = empty(tmp_path / "a")
+    order = Order(fairwave.load_scenario("small"), ("proposed",), (0,), 1)
+    monkeypatch.setattr(store_module, "_describe", lambda *arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        RunStore.create(folder, order, {})
+    assert not (folder / FILE).exists() and not holds_run(folder)
+    monkeypatch.undo()
+    assert RunStore.create(folder, order, {}).order == order
+    assert sorted(path.name for path in folder.iterdir()) == [FILE]
 
 
 def test_no_run_is_said(tmp_path: Path):
