@@ -8,7 +8,7 @@ import sys
 import click
 import typer
 
-from fairwave.cli import export, plan, report, reproduce, run, runs, scenario
+from fairwave.cli import export, plan, privacy, report, reproduce, run, runs, scenario
 from fairwave.errors import FairwaveError, OutputError
 
 INTERRUPTED = 130
@@ -28,6 +28,7 @@ app.command("resume")(run.resume)
 app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("reproduce")(reproduce.reproduce)
+app.command("privacy")(privacy.privacy)
 app.command("plan")(plan.plan)
 app.add_typer(runs.app, name="runs")
 app.add_typer(scenario.app, name="scenario")

@@ -213,6 +213,19 @@ class RunStore:
             ).fetchall()
         return [unpack(row[0]) for row in rows]
 
+    def releases(self, track: Track) -> list[tuple[int, ReleaseEvent]]:
+        """The ledger of a track: round (from 0) and event, in the order of their release."""
+        with failures(self.path):
+            rows = self._connection.execute(
+                "SELECT round, content, sender, audience, devices, noise_std, proven_sensitivity FROM release "
+                "WHERE scheme = ? AND seed = ? ORDER BY rowid",
+                track,
+            ).fetchall()
+        return [
+            (number, ReleaseEvent(what, sender, to, np.frombuffer(who, "<i4"), np.frombuffer(std, "<f8"), proven))
+            for number, what, sender, to, who, std, proven in rows
+        ]
+
     def layout(self, seed: int) -> Arrays | None:
         """Where a seed's devices stand and what they hold; None before its first round."""
         with failures(self.path):
