@@ -69,7 +69,7 @@ def _print_nominal(order: Order, rounds: int) -> None:
     basic, strong = (f"{epsilon:.1f} at delta {delta:.2g}" for epsilon, delta in (total.basic, total.strong))
     lines = (
         f"\n{SENTENCE}",
-        f"If {budget.sensitivity:g} were a true bound, {rounds} rounds at nominal epsilon {budget.epsilon:g} would total, "
+        f"If {budget.sensitivity:g} were a true bound, {rounds} rounds at nominal epsilon {budget.epsilon:g} would be, "
         "for a device that never deviates:",
         f"  nominal epsilon {alone} for its own copies (exact composition)",
         f"  nominal epsilon {pooled} if all {copies} devices pool their copies ({budget.copies})",
