@@ -7,12 +7,15 @@ import sys
 
 import click
 import typer
+import typer.core
 
 from fairwave.cli import export, plan, privacy, report, reproduce, run, runs, scenario
 from fairwave.errors import FairwaveError, OutputError
 
 INTERRUPTED = 130
 """What a shell expects after Ctrl-C, and what typer returns for it."""
+
+typer.core.HAS_RICH = False  # help is plain text: with rich about, "[required]" would get a stray backslash
 
 app = typer.Typer(
     name="fairwave",

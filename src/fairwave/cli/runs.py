@@ -27,7 +27,8 @@ def list_runs(
     from fairwave.runs.database import FILE
     from fairwave.runs.store import RunStore
 
-    found = sorted(path.parent for path in folder.glob(f"*/{FILE}")) if folder.is_dir() else []
+    levels = (f"*/{FILE}", f"*/*/{FILE}")  # a study keeps its runs in a folder of its own
+    found = sorted(path.parent for level in levels for path in folder.glob(level)) if folder.is_dir() else []
     if not found:
         typer.echo(f"no runs in {folder}; start one with: fairwave run small")
     for place in found:

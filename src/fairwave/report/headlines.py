@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from fairwave.metrics.intervals import Interval, interval
 from fairwave.report.statistics import common_rounds, loss_spread, mean_loss, mean_over_rounds, relative_change
+from fairwave.report.style import counted
 
 if TYPE_CHECKING:
     import xarray as xr
 
+PAPER_ROUNDS = 200
 SHOWN_ROUNDS = 50
 """Rounds of the paper's figure 1."""
 
@@ -61,7 +63,7 @@ def headlines(results: xr.Dataset) -> list[Headline]:
         if base in names
     ]
     shown = results.sel(round=results["round"] <= SHOWN_ROUNDS)
-    span = f"Over the first {shown.sizes['round']} rounds. "
+    span = f"Over the first {counted(shown.sizes['round'], 'round')}. "
     if "max_power" in names:
         loss = mean_loss(common_rounds(shown, "proposed", "max_power")).mean("round")
         change = relative_change(loss, "proposed", "max_power")

@@ -76,5 +76,5 @@ def _html(figure: go.Figure, key: str, x_label: str, y_label: str) -> str:
     )  # fmt: skip
     figure.update_xaxes(title=x_label, showgrid=True)
     figure.update_yaxes(title=y_label, showgrid=True)
-    options = {"displaylogo": False, "responsive": True}
+    options = {"displaylogo": False, "responsive": True, "displayModeBar": "hover"}
     return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=key, config=options))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairwave.report.headlines import headlines
 from fairwave.report.statistics import fairness_over_seeds, last_value, mean_loss, uploading
-from fairwave.report.style import with_interval
+from fairwave.report.style import counted, with_interval
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,12 +18,18 @@ def run_table(results: xr.Dataset) -> Group:
     from rich.console import Group
     from rich.table import Table
 
-    seeds = results.sizes["seed"]
-    title = (
-        f"{results.sizes['round']} rounds, {seeds} seed{'s' if seeds > 1 else ''}, {results.sizes['device']} devices"
-    )
+    title = ", ".join(counted(results.sizes[name], name) for name in ("round", "seed", "device"))
     schemes = Table(title=title, title_justify="left")
-    for column in ("scheme", "loss", "test accuracy", "energy mean (mJ)", "std (mJ)", "max/min", "outages"):
+    for column in (
+        "scheme",
+        "last loss",
+        "test accuracy",
+        "energy (mJ)",
+        "std (mJ)",
+        "max/min",
+        "outages",
+        "updates used",
+    ):
         schemes.add_column(column, justify="left" if column == "scheme" else "right")
     loss, accuracy = mean_loss(results), results["test_accuracy"]
     for name in map(str, results["scheme"].values):
@@ -38,6 +44,7 @@ def run_table(results: xr.Dataset) -> Group:
             with_interval(energy["std"], 2, 1e3),
             with_interval(energy["max_min"], 2),
             f"{outages:.2%}",
+            f"{float((results['delivered'] == 1).sel(scheme=name).sum() / asked):.2%}",
         )
     claims = Table(title="the paper's headlines", title_justify="left")
     for column in ("proposed", "paper", "measured"):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from fairwave.metrics.intervals import Interval
 from fairwave.report.figure_data import Panel
-from fairwave.report.headlines import headlines
+from fairwave.report.headlines import PAPER_ROUNDS, SHOWN_ROUNDS, headlines
 from fairwave.report.interactive_figures import holdings_html, panel_html
 from fairwave.report.statistics import at_round, fairness_over_seeds, loss_spread, mean_loss, milestones, rounds_reached
-from fairwave.report.style import with_interval
+from fairwave.report.style import counted, with_interval
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -89,7 +89,9 @@ def _size(results: xr.Dataset) -> str:
         if int(reached.sel(scheme=scheme, seed=seed)) < sizes["round"]
     ]
     uneven = f" Not all went as far: {', '.join(short)} rounds; schemes are compared over the rounds that both have."
-    return f"{sizes['device']} devices, {sizes['round']} rounds, {seeds}. Schemes: {schemes}.{uneven if short else ''}"
+    size = f"{counted(sizes['device'], 'device')}, {counted(sizes['round'], 'round')}, {seeds}. Schemes: {schemes}."
+    brief = f" The paper trained for {PAPER_ROUNDS} rounds: a shorter run need not agree with it."
+    return size + (uneven if short else "") + (brief if sizes["round"] < SHOWN_ROUNDS else "")
 
 
 def _headline_table(results: xr.Dataset) -> str:

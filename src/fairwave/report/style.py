@@ -23,3 +23,8 @@ def with_interval(value: Interval, digits: int = 3, scale: float = 1.0, unit: st
         return f"{value.mean:+.{digits}f}{unit}{ends}"
     spread = "" if math.isnan(value.low) else f" ± {0.5 * (value.high - value.low) * scale:.{digits}f}"
     return f"{value.mean * scale:.{digits}f}{spread}{unit}"
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things, such as '1 round' or '2 rounds'."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -60,4 +60,4 @@ def _twice(values: Sequence[object]) -> bool:
 def _check_can_be_simulated(scenario: Scenario) -> None:
     mode = scenario.privacy.mode
     if mode != "paper":
-        raise ScenarioError(f"privacy.mode: '{mode}' cannot be simulated by this version; choose 'paper'")
+        raise ScenarioError(f"privacy.mode: '{mode}' cannot be simulated by this version; set privacy.mode=paper")

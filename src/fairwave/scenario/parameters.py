@@ -86,7 +86,7 @@ class Radio(Group):
     circuit_power_w: PowerEach
     """Static power P_cir of the radio while it transmits."""
     payload_bits: Information | None = None
-    """Size V of one uploaded update; left out, it follows from the model."""
+    """Size V of one uploaded update; "unset", it follows from the model."""
     charge_gradient_upload: bool = False
     """Charge the gradient exchange as a second upload of the same size."""
     fading: Fading

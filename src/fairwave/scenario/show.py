@@ -9,7 +9,7 @@ from fairwave.scenario.parameters import Scenario
 
 
 def to_toml(scenario: Scenario) -> str:
-    """Every value in SI units, each with its meaning as a comment."""
+    """Every value in SI units, each with its meaning as a comment; those that are not set are comments too."""
     import tomlkit
 
     document = tomlkit.document()
@@ -17,9 +17,13 @@ def to_toml(scenario: Scenario) -> str:
         group: Group = getattr(scenario, name)
         table = tomlkit.table()
         table.comment((type(group).__doc__ or "").strip())
-        for key, value in group.model_dump(mode="json", exclude_none=True).items():
+        for key, value in group.model_dump(mode="json").items():
+            meaning = type(group).model_fields[key].description or ""
+            if value is None:
+                table.add(tomlkit.comment(f"{key} is unset; {meaning[0].lower()}{meaning[1:]}"))
+                continue
             item = _item(value)
-            item.comment(type(group).model_fields[key].description or "")
+            item.comment(meaning)
             table.add(key, item)
         document.add(name, table)
     return tomlkit.dumps(document)
