@@ -122,10 +122,13 @@ class RunStore:
 
         What `about` says otherwise than before is added to it.
         """
+        described = self._described | _order_as_text(order)
         for name, value in about.items():
             told = self._described.get(name, value)
-            self._described[name] = told if value in told.split("; then ") else f"{told}; then {value}"
-        self._described |= _order_as_text(order)
+            described[name] = told if value in told.split("; then ") else f"{told}; then {value}"
+        if described == self._described:
+            return
+        self._described = described
         with failures(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("DELETE FROM run")
