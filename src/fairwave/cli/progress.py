@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+import typer
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -106,4 +108,4 @@ def watching(total: int) -> Iterator[Callable[[Step], None]]:
 def _print_line(board: Board, step: Step) -> None:
     board.take(step)
     if not math.isnan(step.energy_std_j) and (step.rounds % _LINE_EVERY == 0 or step.rounds == 1):
-        print(board.line(step), file=sys.stderr, flush=True)  # noqa: T201
+        typer.echo(board.line(step), err=True)

@@ -8,7 +8,8 @@ dp-accounting's privacy loss distributions, with Renyi divergences as a check fr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 GRID = 1e-3
 """Discretisation of privacy losses; the result errs upwards."""
@@ -58,7 +59,7 @@ def sampled_epsilon(multipliers: Mapping[float, int], delta: float, sampling: fl
     return float(accountant.get_epsilon(delta))
 
 
-def _events(multipliers: Mapping[float, int], sampling: float):  # type: ignore[no-untyped-def]
+def _events(multipliers: Mapping[float, int], sampling: float) -> Iterator[tuple[Any, int]]:
     import dp_accounting
 
     for multiplier, count in multipliers.items():

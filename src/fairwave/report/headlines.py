@@ -38,26 +38,19 @@ def headlines(results: xr.Dataset) -> list[Headline]:
     def energy(base: str) -> xr.DataArray:
         return mean_over_rounds(common_rounds(results, "proposed", base), "energy_j")
 
+    def change(values: xr.DataArray, base: str) -> Interval:
+        return relative_change(values, "proposed", base)
+
     found = [
         Headline(
-            f"std of device energy against {base}",
-            "-99 %",
-            relative_change(energy(base).std("device"), "proposed", base),
-            " %",
-            2,
-            why,
+            f"std of device energy against {base}", "-99 %", change(energy(base).std("device"), base), " %", 2, why
         )
         for base, why in _SPREAD.items()
         if base in names
     ]
     found += [
         Headline(
-            f"mean device energy against {base}",
-            "-12.17 %",
-            relative_change(energy(base).mean("device"), "proposed", base),
-            " %",
-            2,
-            why,
+            f"mean device energy against {base}", "-12.17 %", change(energy(base).mean("device"), base), " %", 2, why
         )
         for base, why in _MEAN.items()
         if base in names
@@ -66,8 +59,8 @@ def headlines(results: xr.Dataset) -> list[Headline]:
     span = f"Over the first {counted(shown.sizes['round'], 'round')}. "
     if "max_power" in names:
         loss = mean_loss(common_rounds(shown, "proposed", "max_power")).mean("round")
-        change = relative_change(loss, "proposed", "max_power")
-        found.append(Headline("mean training loss against max_power", "+6.26 %", change, " %", 2, span + _LOSS))
+        above = change(loss, "max_power")
+        found.append(Headline("mean training loss against max_power", "+6.26 %", above, " %", 2, span + _LOSS))
     deviation = loss_spread(shown).sel(scheme="proposed").mean("round")
     found.append(
         Headline("std of training loss across devices", "0.103", interval(deviation.values), "", 3, span + _LOSS_STD)

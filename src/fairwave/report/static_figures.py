@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from fairwave.errors import OutputError
 from fairwave.report.figure_data import Panel
@@ -36,7 +37,7 @@ def write_figures(panels: list[Panel], folder: Path) -> list[Path]:
     return written
 
 
-def _draw(axis, panel: Panel) -> None:  # type: ignore[no-untyped-def]  # matplotlib is imported where it is used
+def _draw(axis: Any, panel: Panel) -> None:
     points = max(line.x.size for line in panel.series)
     for index, line in enumerate(panel.series):
         colour = COLOURS[index % len(COLOURS)]

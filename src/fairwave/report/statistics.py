@@ -59,7 +59,8 @@ def rounds_reached(results: xr.Dataset) -> xr.DataArray:
 
 def common_rounds(results: xr.Dataset, one: str, other: str) -> xr.Dataset:
     """Two schemes, over the rounds that both have done: seed by seed, the same channels."""
-    pair = results.sel(scheme=[one, other])
+    by_round = [name for name, variable in results.data_vars.items() if "round" in variable.dims]
+    pair = results[by_round].sel(scheme=[one, other])
     return pair.where(pair["global_loss"].notnull().all("scheme"))
 
 
