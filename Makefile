@@ -30,6 +30,7 @@ pytest: .venv/tested
 
 bench: .venv/tested
 	$(BIN)/python benchmarks/plan.py
+	$(BIN)/python benchmarks/private_training.py
 
 .venv/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

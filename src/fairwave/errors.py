@@ -5,7 +5,8 @@ FairwaveError
 ├── ArgumentError   an option of a command or an argument of a call is wrong
 ├── SolveError      a device's optimum could not be certified
 ├── OutputError     a result could not be written
-└── StoreError      a run's file is damaged, busy, or not what it was taken for
+├── StoreError      a run's file is damaged, busy, or not what it was taken for
+└── AuditError      an audit refuted a claim
 
 A message is one line: where, what, remedy. The command line prints it and exits with `exit_code`;
 anything that is not a FairwaveError is a bug and keeps its traceback.
@@ -51,6 +52,12 @@ class StoreError(FairwaveError):
     """A run's file is damaged, busy, or not what it was taken for."""
 
     exit_code = 5
+
+
+class AuditError(FairwaveError):
+    """An audit refuted a claim."""
+
+    exit_code = 6
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

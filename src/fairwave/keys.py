@@ -27,6 +27,8 @@ class Stream(enum.IntEnum):
     RELEASE_NOISE = 7
     PARTICIPATION = 8
     STRAGGLING = 9
+    GRADIENT_NOISE = 10
+    CENTRAL_NOISE = 11
 
 
 def run_key(seed: int) -> Key:

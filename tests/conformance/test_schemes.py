@@ -120,7 +120,7 @@ def test_wrong_arguments(change, said):
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["privacy.mode=provable"], "cannot be simulated"),
+        (["privacy.mode=provable"], "clip_norm is unset"),
         (["learning.layer_sizes=[100, 10]"], "make them fit"),
         (["data.source=nowhere"], "no data set or file"),
     ],

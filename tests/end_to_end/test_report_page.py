@@ -20,7 +20,10 @@ QUIET = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--virtual-time-budget=20000",
 ]  # fmt: skip
-FIGURES = ("figure-1", "figure-2", "figure-3a", "figure-3b", "figure-4a", "figure-4b", "accuracy", "holdings")
+FIGURES = (
+    "figure-1", "figure-2", "figure-3a", "figure-3b", "figure-4a", "figure-4b", "accuracy", "nominal-epsilon",
+    "holdings",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import click
 import typer
 import typer.core
 
-from fairwave.cli import export, plan, privacy, report, reproduce, run, runs, scenario
+from fairwave.cli import audit, export, plan, privacy, report, reproduce, run, runs, scenario
 from fairwave.errors import FairwaveError, OutputError
 
 INTERRUPTED = 130
@@ -32,6 +32,7 @@ app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("reproduce")(reproduce.reproduce)
 app.command("privacy")(privacy.privacy)
+app.command("audit")(audit.audit)
 app.command("plan")(plan.plan)
 app.add_typer(runs.app, name="runs")
 app.add_typer(scenario.app, name="scenario")
@@ -60,9 +61,9 @@ def main() -> None:
         code = app(standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:
-            _end("interrupted", INTERRUPTED)
+            _leave()
     except (click.exceptions.Abort, KeyboardInterrupt):
-        _end("interrupted", INTERRUPTED)
+        _leave()
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -81,6 +82,14 @@ def main() -> None:
 def _drop_output() -> None:
     """What is still buffered cannot be written; left alone, Python would try again at exit and change the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _leave() -> None:
+    """End at once: computations that still run would meet an interpreter that is being torn down, and abort it."""
+    typer.echo("fairwave: interrupted", err=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
 
 
 def _end(message: str, code: int) -> None:

@@ -2,78 +2,81 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+import textwrap
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fairwave.cli.arguments import RunFolder
 
 if TYPE_CHECKING:
-    from fairwave.runs.order import Order
+    from fairwave.privacy.exposure import Exposure
+    from fairwave.report.privacy_account import RunAccount, SchemeAccount
+
+WIDTH = 110
 
 
-def privacy(run: RunFolder) -> None:
-    """Account for a run: epsilon per audience from its ledger, and what the paper quotes beside it.
+def privacy(
+    run: RunFolder,
+    coalition: Annotated[
+        int | None, typer.Option(min=1, help="Devices that pool what they hear; left out, all of them.")
+    ] = None,
+) -> None:
+    """Account for a run: epsilon per audience from its ledger, and what the paper's rules would quote beside it.
 
     A message whose sensitivity the code does not enforce costs infinity, whatever its noise: no guarantee is printed
     that is not proved.
 
     Example:  fairwave privacy runs/paper
     """
-    from fairwave.privacy.exposure import exposures
+    from fairwave.report.privacy_account import run_account
     from fairwave.runs.store import RunStore
 
     store = RunStore(run)
-    order, delta = store.order, store.order.scenario.privacy.delta
-    typer.echo(
-        f"one training record of one device (replaced by another), at delta {delta:g}, seed by seed the largest\n"
-    )
-    for scheme in order.schemes:
-        typer.echo(scheme)
-        seen = [
-            exposures([event for _, event in store.releases(track)], delta)
-            for track in order.tracks()
-            if track.scheme == scheme and store.summary(track).rounds
-        ]
-        for several in zip(*seen, strict=True):
-            worst = max(several, key=lambda one: (one.epsilon, one.messages))
-            cost = "infinite" if math.isinf(worst.epsilon) else f"{worst.epsilon:.3f}"
-            typer.echo(f"  {worst.audience}: epsilon {cost} after {worst.messages} messages")
-            if worst.reason:
-                typer.echo(f"    {worst.reason}")
-    rounds = max(store.summary(track).rounds for track in order.tracks())
+    order, ledgers = store.order, store.ledgers()
     store.close()
-    if rounds and order.scenario.privacy.mode == "paper":
-        _print_nominal(order, rounds)
+    account = run_account(order.scenario, ledgers, coalition)
+    seeds = ", for the seed that costs most" if len(order.seeds) > 1 else ""
+    typer.echo(f"privacy.mode '{account.scenario.privacy.mode}', at delta {account.delta:g}{seeds}\n")
+    for scheme in account.schemes:
+        _print_scheme(scheme, account.delta)
+    _print_words(account)
 
 
-def _print_nominal(order: Order, rounds: int) -> None:
-    """What the paper's numbers would add up to."""
-    import jax.numpy as jnp
+def _print_scheme(scheme: SchemeAccount, delta: float) -> None:
+    from fairwave.report.privacy_account import cost
 
-    from fairwave.privacy.gaussian import classical_noise_multiplier
-    from fairwave.privacy.nominal import SENTENCE, nominal
+    typer.echo(f"{scheme.scheme}, {scheme.rounds} rounds (seed {scheme.seed})")
+    for exposure in scheme.exposures:
+        typer.echo(f"  {exposure.audience}: {_cost(exposure, delta)}")
+        if exposure.reason:
+            typer.echo(f"    {exposure.reason}")
+    if any(exposure.derived for exposure in scheme.exposures):
+        typer.echo("    (all that the access point sends is computed from what it received, which costs nothing more)")
+    if scheme.devices:
+        typer.echo("  device     steps  of a record in one  noise multiplier   epsilon")
+    for device, account in scheme.devices.items():
+        for (multiplier, sampling), steps in account.releases.items():
+            typer.echo(
+                f"  {device:6d} {steps:9d} {sampling:19.5f} {multiplier:17.4f} {cost(account.epsilon(delta)):>9}"
+            )
 
-    budget, copies = order.scenario.privacy, order.scenario.cell.num_devices
-    multiplier = float(classical_noise_multiplier(jnp.asarray(budget.epsilon), budget.delta))
-    total = nominal(
-        multiplier,
-        epsilon=budget.epsilon,
-        delta=budget.delta,
-        rounds=rounds,
-        num_devices=copies,
-        nested=budget.copies == "nested",
-    )
-    alone, pooled = f"{total.exact:.2f} at delta {total.delta:g}", f"{total.coalition:.2f} at delta {total.delta:g}"
-    basic, strong = (f"{epsilon:.1f} at delta {delta:.2g}" for epsilon, delta in (total.basic, total.strong))
-    lines = (
-        f"\n{SENTENCE}",
-        f"If {budget.sensitivity:g} were a true bound, {rounds} rounds at nominal epsilon {budget.epsilon:g} would be, "
-        "for a device that never deviates:",
-        f"  nominal epsilon {alone} for its own copies (exact composition)",
-        f"  nominal epsilon {pooled} if all {copies} devices pool their copies ({budget.copies})",
-        f"  nominal epsilon {basic} by basic composition, as the paper quotes",
-        f"  nominal epsilon {strong} by strong composition with the term that the paper leaves out",
-    )
-    typer.echo("\n".join(lines))
+
+def _cost(exposure: Exposure, delta: float) -> str:
+    from fairwave.report.privacy_account import cost
+
+    account = exposure.account
+    if exposure.derived:
+        return f"epsilon {cost(exposure.epsilon)}, no more than the access point"
+    told = f"epsilon {cost(exposure.epsilon)} about device {exposure.about}, after {account.messages} messages"
+    if account.unproven:
+        return told
+    lost = f"; {account.lost_delta:.1e} of delta pays for overfull batches and rounding" if account.lost_delta else ""
+    return f"{told} (by Renyi divergences {cost(account.renyi(delta))}{lost})"
+
+
+def _print_words(account: RunAccount) -> None:
+    typer.echo()
+    for line in (*account.claims, *account.quoted()):
+        indent = "  " if line.startswith("  ") else ""
+        typer.echo(textwrap.fill(line.strip(), WIDTH, initial_indent=indent, subsequent_indent="  "))

@@ -45,6 +45,8 @@ def write(runs: list[tuple[str, Path]], folder: Path) -> None:
 
 def _read(name: str, folder: Path) -> RunReport:
     from fairwave.report.figure_data import panels
+    from fairwave.report.privacy_account import run_account
+    from fairwave.report.privacy_history import epsilon_panel
     from fairwave.report.section import RunReport
     from fairwave.runs.session import results
     from fairwave.runs.store import RunStore
@@ -52,5 +54,7 @@ def _read(name: str, folder: Path) -> RunReport:
 
     store = RunStore(folder)
     dataset, toml = results(store), to_toml(store.order.scenario)
+    scenario, ledgers = store.order.scenario, store.ledgers()
     store.close()
-    return RunReport(name, dataset, toml, panels(dataset))
+    figures = [*panels(dataset), epsilon_panel(scenario.privacy, ledgers)]
+    return RunReport(name, dataset, toml, figures, run_account(scenario, ledgers))

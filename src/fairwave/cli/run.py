@@ -42,13 +42,13 @@ def run(
       fairwave run paper --schemes proposed,max_power,priced --set cell.num_devices=20 --out runs/twenty
     """
     from fairwave import schemes as registry
-    from fairwave.runs.order import Order
+    from fairwave.runs.order import Order, objection
     from fairwave.scenario.loading import load_scenario
 
     scenario = load_scenario(source, overrides or ())
     order = Order(
         scenario,
-        names_in(schemes, list(registry.ALL)),
+        names_in(schemes, [name for name, each in registry.ALL.items() if objection(scenario, each) is None]),
         seeds_in(seeds) if seeds else (scenario.run.seed,),
         scenario.run.num_rounds if rounds is None else rounds,
     )
@@ -105,10 +105,24 @@ def _tell(folder: Path, worked: bool) -> None:
     from fairwave.runs.store import RunStore
 
     store = RunStore(folder)
-    table = run_table(results(store))
+    order, table = store.order, run_table(results(store))
+    ended = [(track, store.summary(track)) for track in order.tracks()]
     store.close()
     Console(width=None if sys.stdout.isatty() else 120).print(table)
+    for track, summary in ended:
+        if summary.finished and summary.rounds < order.rounds:
+            typer.echo(
+                f"{track.scheme} with seed {track.seed} ended after {summary.rounds} of {order.rounds} rounds: "
+                f"{_why_early(order)}"
+            )
     typer.echo(f"{'done' if worked else 'already done'}: {folder}   (report: fairwave report {_quoted(folder)})")
+
+
+def _why_early(order: Order) -> str:
+    run, budget = order.scenario.run, order.scenario.privacy.max_epsilon
+    target = "its target was reached" if run.target_loss or run.target_accuracy else ""
+    spent = f"no device has privacy budget left (privacy.max_epsilon {budget:g})" if budget else ""
+    return " or ".join(filter(None, (target, spent)))
 
 
 def _quoted(folder: Path) -> str:

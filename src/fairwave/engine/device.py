@@ -7,15 +7,17 @@ import functools
 from typing import Any
 
 import equinox as eqx
-import jax
+import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Int
 
 from fairwave.engine.mapping import DeviceMap
+from fairwave.engine.private_training import Protection, private_gradient, train_privately, update_noise_std
 from fairwave.keys import Stream, device_key
 from fairwave.learning.local import norm, train, update_of
 from fairwave.learning.loss import Samples, local_gradient, local_loss
 from fairwave.learning.model import Model, Tree
+from fairwave.privacy.noise import standard_normal
 from fairwave.types import Count, Key, Scalar
 
 
@@ -28,6 +30,8 @@ class LocalTraining:
     learning_rate: float
     noise_std: float
     """Of the noise on the update; 0 for none."""
+    protection: Protection | None = None
+    """What makes every step private; None for plain training."""
 
 
 class Work(eqx.Module):
@@ -49,29 +53,36 @@ class Outcome(eqx.Module):
     loss: Scalar
     """On the device's own data, after training."""
     update_norm: Scalar
-    """Before noise."""
+    """Before noise is added to the update; noise inside training counts."""
+    told_noise_std: Scalar
+    """What the device tells about the noise of its training in each value of the update; 0 without."""
 
 
 def train_device(setting: LocalTraining, shared: tuple[Key, Count, Array, Array], work: Work) -> Outcome:
     """Local training of one device, from its received copy to the update that it sends."""
     root, number, inputs, labels = shared
     samples = Samples(inputs, labels, work.own, work.count)
-    trained = train(
-        setting.model,
-        work.received,
-        work.correction,
-        samples,
-        key=device_key(root, number, Stream.BATCH, work.index),
-        iterations=work.iterations,
-        batch_size=setting.batch_size,
-        learning_rate=setting.learning_rate,
-    )
-    update = update_of(trained, work.received)
     noise_key = device_key(root, number, Stream.LOCAL_NOISE, work.index)
+    batch_key = device_key(root, number, Stream.BATCH, work.index)
+    size, rate, protection = setting.batch_size, setting.learning_rate, setting.protection
+    told = jnp.zeros(())
+    if protection is None:
+        trained = train(
+            setting.model, work.received, work.correction, samples,
+            key=batch_key, iterations=work.iterations, batch_size=size, learning_rate=rate,
+        )  # fmt: skip
+    else:
+        trained = train_privately(
+            protection, setting.model, work.received, work.correction, samples,
+            batch_key=batch_key, noise_key=noise_key, iterations=work.iterations, batch_size=size, learning_rate=rate,
+        )  # fmt: skip
+        told = update_noise_std(protection, work.count, work.iterations, size, rate)
+    update = update_of(trained, work.received)
     return Outcome(
         update=with_noise(update, setting.noise_std, noise_key),
         loss=local_loss(setting.model, trained, samples),
         update_norm=norm(update),
+        told_noise_std=told,
     )
 
 
@@ -80,13 +91,21 @@ def with_noise(tree: Tree, std: float, key: Key) -> Tree:
     if std == 0.0:
         return tree
     flat, unravel = ravel_pytree(tree)
-    return unravel(flat + std * jax.random.normal(key, flat.shape, flat.dtype))
+    return unravel(flat + std * standard_normal(key, flat.shape))
 
 
 def _gradient(model: Model, shared: Any, own: Any) -> tuple[Scalar, Tree]:
     inputs, labels = shared
     received, held, count = own
     return local_gradient(model, received, Samples(inputs, labels, held, count))
+
+
+def _private_gradient(setting: tuple[Model, Protection], shared: Any, own: Any) -> tuple[Scalar, Tree]:
+    (model, protection), (root, number, inputs, labels) = setting, shared
+    received, held, count, index = own
+    samples = Samples(inputs, labels, held, count)
+    key = device_key(root, number, Stream.GRADIENT_NOISE, index)
+    return local_loss(model, received, samples), private_gradient(protection, model, received, samples, key)
 
 
 def _received_loss(model: Model, shared: Any, own: Any) -> Scalar:
@@ -110,6 +129,12 @@ def training_map(setting: LocalTraining) -> DeviceMap:
 def gradient_map(model: Model) -> DeviceMap:
     """Loss and gradient of every device's copy over all its data."""
     return DeviceMap(functools.partial(_gradient, model))
+
+
+@functools.cache
+def private_gradient_map(model: Model, protection: Protection) -> DeviceMap:
+    """Loss of every device's copy over all its data, and the gradient that it may exchange."""
+    return DeviceMap(functools.partial(_private_gradient, (model, protection)))
 
 
 @functools.cache

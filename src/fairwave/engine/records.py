@@ -18,7 +18,7 @@ FROM_PLAN = (
     "utility",
 )
 PER_DEVICE = ("loss", "received_loss", "update_norm", "deviation", "noise_std", "participating", "late", "delivered")
-PER_ROUND = ("global_loss", "test_accuracy")
+PER_ROUND = ("global_loss", "test_accuracy", "membership_auc")
 
 Arrays = dict[str, np.ndarray]
 

@@ -4,28 +4,62 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairwave.engine.guard import Guard
 from fairwave.engine.state import RoundRecord
 from fairwave.policy.plan import Case
-from fairwave.privacy.ledger import ReleaseEvent
+from fairwave.privacy.ledger import ReleaseEvent, event
 
 
-def releases(record: RoundRecord, *, gradient_exchange: bool, local_std: float) -> list[ReleaseEvent]:
-    """The events of one round in the paper's mode, where nothing is clipped and so no sensitivity is proved.
+def releases(guard: Guard, record: RoundRecord, *, gradient_exchange: bool, local_std: float) -> list[ReleaseEvent]:
+    """The events of one round.
 
     An update that came late, or over a channel that was misjudged, has left the device all the same.
     """
     asked = np.asarray(record.participating)
     sent = np.flatnonzero(asked & (np.asarray(record.plan.case) != int(Case.OUTAGE)))
-    answered = np.flatnonzero(np.asarray(record.delivered))
+    heard, answered = np.flatnonzero(asked), np.flatnonzero(np.asarray(record.delivered))
     served = np.flatnonzero(np.asarray(record.delivered) | ~asked)
-    silent = np.zeros(sent.size)
-    events = [
-        ReleaseEvent("update", "device", "access point", sent, np.full(sent.size, local_std), None),
-        ReleaseEvent("model", "access point", "device", served, np.asarray(record.noise_std)[served], None),
-        ReleaseEvent("deviation", "access point", "device", answered, np.zeros(answered.size), None),
+    copies_std = np.asarray(record.noise_std)[served]
+    if guard.mode == "device":
+        std, sensitivity = float(record.release_std), float(record.release_sensitivity)
+        events = [event("update", "device", sent)]
+        if answered.size:  # the noise that proves is the access point's own; copies may have more, and no device less
+            lost = guard.rounding_delta
+            events.append(event("model", "access point", served, std, sensitivity, subjects=answered, lost_delta=lost))
+        return events
+    if guard.mode == "provable":
+        private = _private(guard, record, sent, gradient_exchange=gradient_exchange)
+        if gradient_exchange:
+            private.append(event("gradient", "access point", heard, basis="messages", subjects=sent))
+        return [
+            *private,
+            event("model", "access point", served, copies_std, basis="messages", subjects=answered),
+            event("deviation", "access point", answered, basis="messages"),
+        ]
+    exchanged = [event("gradient", "device", sent), event("gradient", "access point", heard, subjects=sent)]
+    return [
+        *(exchanged if gradient_exchange else []),
+        event("update", "device", sent, local_std),
+        event("model", "access point", served, copies_std, subjects=answered),
+        event("deviation", "access point", answered),
     ]
-    if gradient_exchange:
-        heard = np.flatnonzero(asked)
-        events.insert(0, ReleaseEvent("gradient", "device", "access point", sent, silent, None))
-        events.insert(1, ReleaseEvent("gradient", "access point", "device", heard, np.zeros(heard.size), None))
-    return events
+
+
+def _private(guard: Guard, record: RoundRecord, sent: np.ndarray, *, gradient_exchange: bool) -> list[ReleaseEvent]:
+    """What devices sent after clipping and noise: each step of training is a release on a random batch."""
+    steps = np.asarray(record.plan.local_iterations)[sent]
+    update = event(
+        "update",
+        "device",
+        sent,
+        guard.noise_multiplier * guard.clip_norm,
+        guard.clip_norm,
+        steps=steps,
+        sampling=guard.sampling[sent],
+        lost_delta=steps * guard.lost_delta[sent],
+    )
+    if not gradient_exchange:
+        return [update]
+    std = guard.exchange_noise_multiplier * guard.clip_norm
+    lost = guard.rounding_delta
+    return [event("gradient", "device", sent, std, guard.clip_norm, lost_delta=lost), update]

@@ -13,19 +13,30 @@ from jaxtyping import Array, Bool, Float
 
 from fairwave.data.partition import Holdings, share_out
 from fairwave.data.sources import DataSet
-from fairwave.engine.attendance import Window, attendance
-from fairwave.engine.device import LocalTraining, Work, gradient_map, loss_map, received_loss_map, training_map
+from fairwave.engine.access_point import aggregate_and_release
+from fairwave.engine.attendance import Attendance, Window, attendance
+from fairwave.engine.device import (
+    LocalTraining,
+    Work,
+    gradient_map,
+    loss_map,
+    private_gradient_map,
+    received_loss_map,
+    training_map,
+)
+from fairwave.engine.guard import Guard, parameters_of
 from fairwave.engine.state import RoundRecord, State
 from fairwave.engine.steps import (
-    aggregate_and_release,
     among_all,
     corrections,
     first_state,
     fit_efforts,
     loss_of_all,
+    membership_auc,
     part_of,
     plan_and_send,
     test_accuracy,
+    within_budget,
 )
 from fairwave.keys import run_key
 from fairwave.learning.model import Model, Tree
@@ -59,12 +70,22 @@ class Cell:
             self.fleet: Fleet = fleet(scenario, DeviceValues(scenario))
             self.samples = (jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels))
             self.test = (jnp.asarray(data.test_inputs), jnp.asarray(data.test_labels))
+            self.guard = Guard(scenario, self.holdings.counts, parameters_of(model))
+            self.trained_on = part_of(self.samples, jnp.asarray(self._as_many_as(data.test_labels.size)))
             self.window = Window(self.holdings)
             self.devices = jnp.arange(scenario.cell.num_devices)
             privacy, learning = scenario.privacy, scenario.learning
             noisy = privacy.local_noise and scheme.noisy_updates
             self.local_std = float(uniform_levels(privacy, jnp.zeros(1))[0]) if noisy else 0.0
-        self.training = LocalTraining(model, learning.batch_size, learning.learning_rate, self.local_std)
+        self.training = LocalTraining(
+            model, learning.batch_size, learning.learning_rate, self.local_std, self.guard.protection
+        )
+
+    def _as_many_as(self, count: int) -> np.ndarray:
+        """Samples that devices hold at first, as many of each as there are test samples to set against them."""
+        each = -(-count // len(self.holdings.counts))
+        held = [self.holdings.of(device)[:each] for device in range(len(self.holdings.counts))]
+        return np.concatenate(held)[:count]
 
     def geometry(self) -> dict[str, np.ndarray]:
         """Where the devices stand."""
@@ -84,31 +105,41 @@ class Cell:
         with jax.enable_x64(True):
             return self._round(state, jnp.asarray(round_index))
 
+    def can_go_on(self, state: State) -> bool:
+        """Whether anybody can afford another round."""
+        budget = self.guard.budget
+        return budget is None or bool(np.any(budget - np.asarray(state.spent) >= self._needed()))
+
+    def _needed(self) -> np.ndarray:
+        """What the least participation in a round takes from each budget."""
+        least = np.asarray(self.fleet.device.min_iterations) if self.guard.mode == "provable" else np.ones(())
+        return np.broadcast_to(least, self.devices.shape)
+
     def _round(self, state: State, number: Count) -> tuple[State, RoundRecord]:
-        scenario, scheme, size = self.scenario, self.scheme, self.scenario.cell
-        present = attendance(
-            size.num_devices, size.participants or size.num_devices, size.straggler_probability, self.root, number
-        )
+        scenario, scheme = self.scenario, self.scheme
+        present, members = self._present(state, number)
         sent = plan_and_send(
-            scheme.plan, scenario.radio, self.fleet, state.memory, self.root, number, self.devices, present
+            scheme.plan, scenario.radio, members, state.memory, self.root, number, self.devices, present
         )
         plan, delivered = sent.plan, sent.delivered
         everyone = (self.window.at(number), self.window.counts)
         received, (held, counts), iterations, arrived = part_of(
             (state.received, everyone, plan.local_iterations, sent.arrives), present.chosen
         )
-        received_loss, correction = self._exchange(received, (held, counts), arrived)
+        received_loss, correction = self._exchange(number, received, (held, counts, present.chosen), arrived)
         trained = training_map(self.training)(
             (self.root, number, *self.samples),
             Work(received, correction, held, counts, iterations, present.chosen),
             self.num_threads,
         )
-        after, noise_std = aggregate_and_release(
-            scheme, scenario.privacy, state, trained.update, present, delivered, self.root, number, self.devices
-        )
+        after = aggregate_and_release(
+            scheme, scenario.privacy, state, trained.update, trained.told_noise_std, present, delivered, self.root,
+            number, self.devices,
+        )  # fmt: skip
         utility = scenario.utility
-        memory = fit_efforts(utility.effort_fit, utility.effort_ridge, state.memory, plan, after.deviation, delivered)
-        true_losses = loss_map(self.model)((after.global_params, *self.samples), everyone, self.num_threads)
+        scored = delivered & (self.guard.mode != "device")
+        memory = fit_efforts(utility.effort_fit, utility.effort_ridge, state.memory, plan, after.deviation, scored)
+        true_losses = loss_map(self.model)((after.params, *self.samples), everyone, self.num_threads)
         told = among_all(
             {"received_loss": received_loss, "loss": trained.loss, "update_norm": trained.update_norm}, present
         )
@@ -119,18 +150,42 @@ class Cell:
             delivered=delivered,
             **told,
             deviation=after.deviation,
-            noise_std=noise_std,
+            noise_std=after.noise_std,
+            release_std=after.own_std,
+            release_sensitivity=after.own_sensitivity,
             global_loss=loss_of_all(true_losses, self.window.counts),
-            test_accuracy=test_accuracy(self.model, after.global_params, *self.test),
+            test_accuracy=test_accuracy(self.model, after.params, *self.test),
+            membership_auc=membership_auc(self.model, after.params, self.trained_on, self.test),
         )
-        return State(after.global_params, after.received, after.deviation, after.score, memory), record
+        spent = state.spent + (plan.local_iterations if self.guard.mode == "provable" else delivered)
+        return State(after.params, after.received, after.deviation, after.score, memory, spent), record
+
+    def _present(self, state: State, number: Count) -> tuple[Attendance, Fleet]:
+        """Who takes part, and the fleet as its budgets leave it."""
+        size = self.scenario.cell
+        present = attendance(
+            size.num_devices, size.participants or size.num_devices, size.straggler_probability, self.root, number
+        )
+        if self.guard.budget is None:
+            return present, self.fleet
+        left = jnp.asarray(self.guard.budget) - state.spent
+        members: tuple[Attendance, Fleet] = within_budget(
+            present, self.fleet, left, jnp.asarray(self._needed()), self.guard.mode == "provable"
+        )
+        return members
 
     def _exchange(
-        self, received: Tree, own: tuple[Array, Array], arrived: Bool[Array, " participant"]
+        self, number: Count, received: Tree, own: tuple[Array, Array, Array], arrived: Bool[Array, " participant"]
     ) -> tuple[Float[Array, " participant"], Tree]:
         """Loss of each received copy, and the correction that the mean gradient makes to each local problem."""
+        held, counts, index = own
         if not self.scenario.learning.gradient_exchange:
-            loss = received_loss_map(self.model)(self.samples, (received, *own), self.num_threads)
+            loss = received_loss_map(self.model)(self.samples, (received, held, counts), self.num_threads)
             return loss, jax.tree.map(jnp.zeros_like, received)
-        loss, gradients = gradient_map(self.model)(self.samples, (received, *own), self.num_threads)
+        if self.guard.protection is None:
+            loss, gradients = gradient_map(self.model)(self.samples, (received, held, counts), self.num_threads)
+        else:
+            loss, gradients = private_gradient_map(self.model, self.guard.protection)(
+                (self.root, number, *self.samples), (received, held, counts, index), self.num_threads
+            )
         return loss, corrections(self.scenario.learning.gradient_weight, gradients, arrived)

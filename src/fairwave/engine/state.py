@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import equinox as eqx
+from jaxtyping import Array, Int
 
 from fairwave.learning.model import Tree
 from fairwave.policy.contribution import Score
@@ -21,6 +22,8 @@ class State(eqx.Module):
     score: Score
     memory: EffortMemory
     """Each device's effort estimate, with a leading device axis."""
+    spent: Int[Array, " device"]
+    """Of each device's privacy budget: local steps so far, or rounds where noise is the access point's."""
 
 
 class RoundRecord(eqx.Module):
@@ -29,7 +32,7 @@ class RoundRecord(eqx.Module):
     plan: DevicePlan
     """All zeros for a device that was not asked to take part."""
     participating: FlagPerDevice
-    """Who was asked to take part."""
+    """Who was asked to take part, and had budget left to do so."""
     late: FlagPerDevice
     """Whose update came after the deadline: energy spent, update not used."""
     delivered: FlagPerDevice
@@ -41,6 +44,12 @@ class RoundRecord(eqx.Module):
     update_norm: PerDevice
     deviation: PerDevice
     noise_std: PerDevice
+    release_std: Scalar
+    """Of the noise in the access point's own model, where that is what proves; else 0."""
+    release_sensitivity: Scalar
+    """What one device's update can change of it; else 0."""
     global_loss: Scalar
     """Loss of the new true model over all devices' data."""
     test_accuracy: Scalar
+    membership_auc: Scalar
+    """How well the new true model's losses tell training samples from test samples: 0.5 is guessing, 1 is certain."""

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Int
 
 from fairwave.engine.attendance import Attendance
 from fairwave.engine.state import State
 from fairwave.keys import Stream, device_key
 from fairwave.learning.aggregate import mean_gradient
-from fairwave.learning.evaluate import accuracy
+from fairwave.learning.evaluate import accuracy, sample_losses
 from fairwave.learning.local import correction_term
 from fairwave.learning.loss import global_loss
 from fairwave.learning.model import Model, Tree
-from fairwave.policy.access_point import release, released_copy
 from fairwave.policy.contribution import no_score
 from fairwave.policy.effort import Effort
 from fairwave.policy.effort_fit import EffortMemory, Strategy, fit_effort, no_memory
 from fairwave.policy.fleet import Fleet
 from fairwave.policy.plan import Case, DevicePlan, plan_round
 from fairwave.policy.rules import Rule
-from fairwave.privacy.nested import nested
-from fairwave.scenario.parameters import Privacy, Radio
-from fairwave.schemes.base import Scheme
+from fairwave.privacy.membership import loss_attack_auc
+from fairwave.scenario.parameters import Radio
 from fairwave.types import Count, Flag, FlagPerDevice, Key, PerDevice, Scalar
 from fairwave.wireless.channel_knowledge import safe_gain
 from fairwave.wireless.fading import draw_channel
@@ -49,6 +47,12 @@ test_accuracy = jax.jit(accuracy, static_argnums=0)
 loss_of_all = jax.jit(global_loss)
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def membership_auc(model: Model, params: Tree, members: tuple[Array, Array], others: tuple[Array, Array]) -> Scalar:
+    """How well losses tell the samples that were trained on from others."""
+    return loss_attack_auc(sample_losses(model, params, *members), sample_losses(model, params, *others))
+
+
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def first_state(model: Model, effort_window: int, root: Key, effort: Effort, devices: Array) -> State:
     """Before the first round: everybody holds the same random model."""
@@ -60,6 +64,7 @@ def first_state(model: Model, effort_window: int, root: Key, effort: Effort, dev
         deviation=jnp.zeros(devices.shape),
         score=no_score(devices.size),
         memory=jax.vmap(lambda one: no_memory(one, effort_window))(each),
+        spent=jnp.zeros(devices.shape, jnp.int64),
     )
 
 
@@ -73,7 +78,8 @@ def part_of(tree: Tree, devices: Array) -> Tree:
 def among_all(values: dict[str, Array], present: Attendance) -> dict[str, PerDevice]:
     """Participants' values in the order of all devices; NaN for the others."""
     absent = jnp.full(present.participating.shape, jnp.nan)
-    return {name: absent.at[present.chosen].set(value) for name, value in values.items()}
+    placed = {name: absent.at[present.chosen].set(value) for name, value in values.items()}
+    return {name: jnp.where(present.participating, value, jnp.nan) for name, value in placed.items()}
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -82,6 +88,21 @@ def corrections(weight: float, gradients: Tree, arrived: Bool[Array, " participa
     mean = mean_gradient(gradients, arrived)
     each = jax.vmap(lambda own: correction_term(own, mean, weight))(gradients)
     return jax.tree.map(lambda leaf: jnp.where(jnp.any(arrived), leaf, jnp.zeros_like(leaf)), each)
+
+
+@functools.partial(jax.jit, static_argnums=4)
+def within_budget(
+    present: Attendance, members: Fleet, left: Int[Array, " device"], needed: PerDevice, in_steps: bool
+) -> tuple[Attendance, Fleet]:
+    """Who can afford to take part; where budgets are of steps, nobody plans more of them than it has left."""
+    able = present.participating & (left >= needed)
+    there = Attendance(present.chosen, able, present.slow & able)
+    if not in_steps:
+        return there, members
+    device = members.device
+    most = jnp.minimum(device.max_iterations, jnp.maximum(left, device.min_iterations))
+    capped = dataclasses.replace(members, device=dataclasses.replace(device, max_iterations=most))
+    return there, capped
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -109,52 +130,6 @@ def plan_and_send(
     plan, arrives = jax.vmap(one, in_axes=(axes, 0, 0, 0))(members, memory, devices, present.participating)
     late = present.slow & (plan.case != int(Case.OUTAGE))
     return Sent(plan=plan, arrives=arrives, late=late, delivered=arrives & ~late)
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def aggregate_and_release(
-    scheme: Scheme,
-    privacy: Privacy,
-    state: State,
-    updates: Tree,
-    present: Attendance,
-    delivered: FlagPerDevice,
-    root: Key,
-    number: Count,
-    devices: Array,
-) -> tuple[State, PerDevice]:
-    """What the access point does with the participants' updates: the next state but for the devices' own memory.
-
-    A participant whose update was not used gets nothing and keeps its copy and deviation; a device that was not
-    asked gets a copy at the noise level of its last deviation.
-    """
-    chosen = present.chosen
-    params = scheme.aggregate(state.global_params, updates, delivered[chosen])
-    flat, unravel = ravel_pytree(params)
-    given = release(
-        scheme.levels,
-        privacy,
-        flat,
-        jax.vmap(lambda tree: ravel_pytree(tree)[0])(updates),
-        participating=delivered[chosen],
-        last_deviation=state.deviation[chosen],
-        last_score=part_of(state.score, chosen),
-    )
-    deviation = state.deviation.at[chosen].set(given.deviation)
-    score = jax.tree.map(lambda old, new: old.at[chosen].set(new), state.score, given.score)
-    noise_std = scheme.levels(privacy, deviation)
-    recipients = jnp.zeros_like(devices) if scheme.same_for_all and privacy.broadcast else devices
-    noise = jax.vmap(
-        lambda index: jax.random.normal(device_key(root, number, Stream.RELEASE_NOISE, index), flat.shape, flat.dtype)
-    )(recipients)
-    if privacy.copies == "nested":
-        noise = nested(noise_std, noise)
-    copies = jax.vmap(unravel)(released_copy(flat, noise_std.astype(flat.dtype), noise))
-    served = delivered | ~present.participating
-    kept = jax.tree.map(
-        lambda new, old: jnp.where(served.reshape(-1, *[1] * (new.ndim - 1)), new, old), copies, state.received
-    )
-    return State(params, kept, deviation, score, state.memory), noise_std
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from fairwave.learning.model import Inputs, Logits
+from fairwave.learning.model import Inputs, Labels, Logits, Taps, cross_entropy
 from fairwave.types import Key
 
 Layer: TypeAlias = dict[str, Array]
@@ -46,7 +46,23 @@ class Dense:
 
     def logits(self, params: Sequence[Layer], inputs: Inputs) -> Logits:
         """Unnormalised log probabilities."""
-        hidden = inputs.reshape(inputs.shape[0], -1)
-        for layer in params[:-1]:
-            hidden = jax.nn.relu(apply_layer(layer, hidden))
-        return apply_layer(params[-1], hidden)
+        return self._forward(params, inputs, [jnp.zeros((), jnp.float32)] * len(params))[0]
+
+    def taps(self, params: Sequence[Layer], inputs: Inputs, labels: Labels) -> Taps:
+        """Every layer's inputs, and the gradient of every sample's own loss by the layer's outputs."""
+
+        def total_loss(shifts: list[Array]) -> tuple[Array, list[Array]]:
+            logits, seen = self._forward(params, inputs, shifts)
+            return jnp.sum(cross_entropy(logits, labels)), seen
+
+        shifts = [jnp.zeros((inputs.shape[0], layer["bias"].shape[0]), jnp.float32) for layer in params]
+        slopes, seen = jax.grad(total_loss, has_aux=True)(shifts)
+        return list(zip(seen, slopes, strict=True))
+
+    def _forward(self, params: Sequence[Layer], inputs: Inputs, shifts: Sequence[Array]) -> tuple[Logits, list[Array]]:
+        """The last layer's outputs and every layer's inputs, with each layer's outputs shifted."""
+        seen, outputs = [inputs.reshape(inputs.shape[0], -1)], jnp.zeros(())
+        for index, (layer, shift) in enumerate(zip(params, shifts, strict=True)):
+            outputs = apply_layer(layer, seen[index]) + shift
+            seen.append(jax.nn.relu(outputs))
+        return outputs, seen[:-1]

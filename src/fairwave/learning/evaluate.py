@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from fairwave.learning.loss import CHUNK, scaled
 from fairwave.learning.model import Model, Tree
@@ -28,3 +28,16 @@ def accuracy(model: Model, params: Tree, inputs: Array, labels: Array) -> Scalar
     starts = jnp.arange(0, labels.shape[0], size)
     right, _ = jax.lax.scan(hits, jnp.zeros((), starts.dtype), starts)
     return right.astype(jnp.float32) / labels.shape[0]
+
+
+def sample_losses(model: Model, params: Tree, inputs: Array, labels: Array) -> Float[Array, " sample"]:
+    """The loss of each sample."""
+    size = min(CHUNK, labels.shape[0])
+    starts = jnp.arange(0, labels.shape[0], size)
+
+    def some(start: Array) -> Array:
+        members = jnp.minimum(start + jnp.arange(size), labels.shape[0] - 1)
+        return model.losses(params, scaled(inputs[members]), labels[members])
+
+    losses: Array = jax.lax.map(some, starts)
+    return losses.reshape(-1)[: labels.shape[0]]

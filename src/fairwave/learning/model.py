@@ -21,6 +21,8 @@ Tree: TypeAlias = Any
 Inputs: TypeAlias = Float[Array, "sample ..."]
 Labels: TypeAlias = Int[Array, " sample"]
 Logits: TypeAlias = Float[Array, "sample class"]
+Taps: TypeAlias = list[tuple[Float[Array, "sample input"], Float[Array, "sample output"]]]
+"""Of each dense layer: what it was given, and the gradient of every sample's own loss by what it gave."""
 
 
 def no_penalty(params: Tree) -> Scalar:
@@ -37,6 +39,8 @@ class Model:
     logits: Callable[[Tree, Inputs], Logits] | None = None
     penalty: Callable[[Tree], Scalar] = no_penalty
     """Added to the mean loss, such as a regulariser."""
+    taps: Callable[[Tree, Inputs, Labels], Taps] | None = None
+    """For a model of dense layers, a list of {weight, bias}: makes private training cheap."""
 
 
 def cross_entropy(logits: Logits, labels: Labels) -> Float[Array, " sample"]:
@@ -55,10 +59,16 @@ class SquaredLength:
         return 0.5 * self.weight * jnp.sum(jnp.stack([jnp.sum(leaf**2) for leaf in jax.tree.leaves(params)]))
 
 
-def classifier(init: Callable[[Key], Tree], logits: Callable[[Tree, Inputs], Logits], l2: float = 0.0) -> Model:
+def classifier(
+    init: Callable[[Key], Tree],
+    logits: Callable[[Tree, Inputs], Logits],
+    l2: float = 0.0,
+    taps: Callable[[Tree, Inputs, Labels], Taps] | None = None,
+) -> Model:
     """A model that is trained by cross entropy, from what draws its parameters and what scores the classes."""
 
     def losses(params: Tree, inputs: Inputs, labels: Labels) -> Float[Array, " sample"]:
         return cross_entropy(logits(params, inputs), labels)
 
-    return Model(init=init, losses=losses, logits=logits, penalty=SquaredLength(l2) if l2 > 0.0 else no_penalty)
+    penalty = SquaredLength(l2) if l2 > 0.0 else no_penalty
+    return Model(init=init, losses=losses, logits=logits, penalty=penalty, taps=taps)

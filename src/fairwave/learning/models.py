@@ -24,4 +24,4 @@ def _built(
         convolutional = Convolutional(image_shape, channels, layer_sizes[-1])
         return classifier(convolutional.init, convolutional.logits, l2)
     dense = Dense(layer_sizes)
-    return classifier(dense.init, dense.logits, l2)
+    return classifier(dense.init, dense.logits, l2, dense.taps)

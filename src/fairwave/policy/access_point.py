@@ -9,8 +9,8 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from fairwave.policy.contribution import Score, remember, similarity
-from fairwave.privacy.gaussian import classical_noise_multiplier
-from fairwave.scenario.parameters import Privacy
+from fairwave.privacy.gaussian import Calibration, noise_multiplier
+from fairwave.scenario.privacy import Privacy
 from fairwave.types import FlagPerDevice, Params, PerDevice, UpdatePerDevice
 
 Levels: TypeAlias = Callable[[Privacy, PerDevice], PerDevice]
@@ -42,12 +42,19 @@ def deviation_factor(score: PerDevice, participating: FlagPerDevice, last_deviat
     return jnp.where(participating, jnp.clip(current, 0.0, 1.0), last_deviation)
 
 
-def fair_noise_multiplier(deviation: PerDevice, *, epsilon: float, delta: float, deviation_weight: float) -> PerDevice:
+def fair_noise_multiplier(
+    deviation: PerDevice,
+    *,
+    epsilon: float,
+    delta: float,
+    deviation_weight: float,
+    calibration: Calibration = "classical",
+) -> PerDevice:
     """Noise std per unit of sensitivity in each device's copy: the budget shrinks with its deviation.
 
     Paper: Eq. (25).
     """
-    return classical_noise_multiplier(epsilon * (1.0 - deviation_weight * deviation), delta)
+    return noise_multiplier(calibration, epsilon * (1.0 - deviation_weight * deviation), delta)
 
 
 def released_copy(global_params: Params, noise_std: PerDevice, standard_noise: UpdatePerDevice) -> UpdatePerDevice:
@@ -61,7 +68,11 @@ def released_copy(global_params: Params, noise_std: PerDevice, standard_noise: U
 def fair_levels(privacy: Privacy, deviation: PerDevice) -> PerDevice:
     """Noise std that grows with deviation."""
     return privacy.sensitivity * fair_noise_multiplier(
-        deviation, epsilon=privacy.epsilon, delta=privacy.delta, deviation_weight=privacy.deviation_weight
+        deviation,
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
+        deviation_weight=privacy.deviation_weight,
+        calibration=privacy.calibration,
     )
 
 
@@ -84,9 +95,10 @@ def release(
     participating: FlagPerDevice,
     last_deviation: PerDevice,
     last_score: Score,
+    told_noise_std: PerDevice | None = None,
 ) -> Release:
     """The release of one round, from what the access point received in it."""
-    current = similarity(privacy.similarity, new_global, updates, participating)
+    current = similarity(privacy.similarity, new_global, updates, participating, told_noise_std)
     score = remember(last_score, current, participating, privacy.similarity_memory)
     deviation = deviation_factor(score.similarity, participating, last_deviation)
     return Release(deviation=deviation, noise_std=levels(privacy, deviation), score=score)

@@ -7,12 +7,18 @@ dp-accounting's privacy loss distributions, with Renyi divergences as a check fr
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 GRID = 1e-3
 """Discretisation of privacy losses; the result errs upwards."""
+
+Kind: TypeAlias = tuple[float, float]
+"""Noise multiplier, and the probability with which a record is in the release."""
+Releases: TypeAlias = Mapping[Kind, int]
+"""How many of each kind."""
 
 
 def collapsed(multipliers: Iterable[float]) -> float:
@@ -32,37 +38,45 @@ def gaussian_epsilon(multiplier: float, delta: float) -> float:
     return float(dp_accounting.get_epsilon_gaussian(multiplier, delta))
 
 
-def analytic_noise_multiplier(epsilon: float, delta: float) -> float:
-    """Least noise multiplier of one (epsilon, delta) release, for any epsilon (Balle and Wang)."""
-    import dp_accounting
+def epsilon_of(releases: Releases, delta: float) -> float:
+    """Epsilon of all these releases together, never below the truth.
 
-    return float(dp_accounting.get_sigma_gaussian(epsilon, delta))
+    Exact where every record is in every release; else by privacy loss distributions, tight up to their grid.
+    """
+    if delta <= 0.0:
+        return math.inf
+    if all(sampling >= 1.0 for _, sampling in releases):
+        weighted = math.fsum(count / (z * z) if z > 0.0 else math.inf for (z, _), count in releases.items())
+        return gaussian_epsilon(1.0 / math.sqrt(weighted) if weighted > 0.0 else math.inf, delta)
+    return _by_loss_distribution(frozenset(releases.items()), delta)
 
 
-def renyi_epsilon(multipliers: Mapping[float, int], delta: float, sampling: float = 1.0) -> float:
-    """Upper bound by Renyi divergences: so many releases at each multiplier, each on a random share of the records."""
+def renyi_epsilon(releases: Releases, delta: float) -> float:
+    """A cross-check from above, by Renyi divergences."""
     import dp_accounting.rdp
 
+    if delta <= 0.0:
+        return math.inf
     accountant = dp_accounting.rdp.RdpAccountant()
-    for event, count in _events(multipliers, sampling):
+    for event, count in _events(releases.items()):
         accountant.compose(event, count)
     return float(accountant.get_epsilon(delta))
 
 
-def sampled_epsilon(multipliers: Mapping[float, int], delta: float, sampling: float = 1.0) -> float:
-    """Epsilon by privacy loss distributions, tight up to the grid and never below the truth."""
+@functools.cache
+def _by_loss_distribution(releases: frozenset[tuple[Kind, int]], delta: float) -> float:
     import dp_accounting.pld
 
     accountant = dp_accounting.pld.PLDAccountant(value_discretization_interval=GRID)
-    for event, count in _events(multipliers, sampling):
+    for event, count in _events(sorted(releases)):
         accountant.compose(event, count)
     return float(accountant.get_epsilon(delta))
 
 
-def _events(multipliers: Mapping[float, int], sampling: float) -> Iterator[tuple[Any, int]]:
+def _events(releases: Iterable[tuple[Kind, int]]) -> Iterator[tuple[Any, int]]:
     import dp_accounting
 
-    for multiplier, count in multipliers.items():
+    for (multiplier, sampling), count in releases:
         event = dp_accounting.GaussianDpEvent(multiplier)
         yield (dp_accounting.PoissonSampledDpEvent(sampling, event) if sampling < 1.0 else event), count
 

@@ -1,70 +1,85 @@
-"""What each audience has seen of a device's records, read off the ledger, and what that proves.
+"""What each audience has seen of a device's data, read off the ledger, and what that proves.
 
-An audience is the access point, which hears every device; a device, which hears the access point; or a coalition of
-devices that pool what they hear. Where a message carries no proven sensitivity, nothing bounds what it tells: the
-cost is infinite, whatever noise is on it.
+An audience is the access point, which hears every device; a device, which hears the access point; a coalition of
+devices that pool what they hear; or the public, if all of that were published. Where a message carries no proven
+sensitivity, nothing bounds what it tells: the cost is infinite, whatever noise is on it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fairwave.privacy.accounting import collapsed, gaussian_epsilon
 from fairwave.privacy.ledger import ReleaseEvent
+from fairwave.privacy.spending import Account, Spending, received_by
 
 
 @dataclasses.dataclass(frozen=True)
 class Exposure:
-    """What one audience can learn about one record, at the given delta."""
+    """What one audience can learn about one unit of the device that it learns most about."""
 
     audience: str
-    messages: int
+    about: int
+    """The device."""
+    account: Account
     epsilon: float
     reason: str
     """Why it is infinite; empty if it is not."""
+    derived: bool = False
+    """All that it hears is computed from what the access point received, which costs nothing more."""
 
 
-def exposures(events: Sequence[ReleaseEvent], delta: float) -> list[Exposure]:
-    """The access point, the device that hears most, and all devices together."""
-    heard = [event for event in events if event.audience == "access point"]
-    told = [event for event in events if event.audience == "device"]
-    ears = _devices(told)
-    found = [
-        _worst(_exposure(f"access point, about device {device}", heard, delta, [device]) for device in _devices(heard)),
-        _worst(_exposure(f"device {device}", told, delta, [device]) for device in ears),
-        _exposure(f"all {len(ears)} devices together", told, delta, ears) if ears else None,
-    ]
+def exposures(events: Sequence[ReleaseEvent], delta: float, coalition: int | None = None) -> list[Exposure]:
+    """Access point, the device that hears most, a coalition of so many devices (left out: all), the public."""
+    sent = [event for event in events if event.sender == "device"]
+    told = [event for event in events if event.sender == "access point"]
+    found = [_worst("access point", Spending().add(sent).accounts(), delta)]
+    ears = np.unique(np.concatenate([event.devices for event in told])) if told else np.array([], int)
+    if found[0] is not None and told and all(event.basis == "messages" for event in told):
+        found += [
+            dataclasses.replace(found[0], audience=name, derived=True)
+            for name in ("any device", _together(coalition or ears.size, ears.size), "the public")
+        ]
+    elif told:
+        found += [
+            _most_told(told, ears, delta),
+            _worst(
+                _together(coalition or ears.size, ears.size),
+                received_by(told, _best_placed(told, ears, coalition or ears.size)),
+                delta,
+            ),
+            _worst("the public", received_by(told, ears), delta),
+        ]
     return [one for one in found if one is not None]
 
 
-def _devices(events: Iterable[ReleaseEvent]) -> list[int]:
-    return sorted({int(device) for event in events for device in event.devices})
+def _together(size: int, of: int) -> str:
+    return f"all {of} devices together" if size >= of else f"any {size} devices together"
 
 
-def _worst(each: Iterable[Exposure]) -> Exposure | None:
-    """A record belongs to one device, so that what different devices send does not add up: the worst counts."""
-    return max(each, key=lambda one: (one.epsilon, one.messages), default=None)
+def _best_placed(told: Sequence[ReleaseEvent], ears: np.ndarray, size: int) -> np.ndarray:
+    """The devices whose copies have the least noise in all: the coalition that knows most, if no level ever crosses."""
+    precision = dict.fromkeys(ears.tolist(), 0.0)
+    for event in told:
+        for device, std in zip(event.devices.tolist(), event.noise_std.tolist(), strict=True):
+            precision[device] += 1.0 / std**2 if std > 0.0 else math.inf
+    return np.array(sorted(precision, key=lambda device: -precision[device])[:size])
 
 
-def _exposure(audience: str, events: Iterable[ReleaseEvent], delta: float, devices: list[int]) -> Exposure:
-    """Of the messages that some devices sent or received. Copies with nested noise cost less than this says."""
-    messages, unproven, multipliers = 0, dict[str, None](), list[float]()
-    for event in events:
-        taken = np.isin(event.devices, devices)
-        messages += int(taken.sum())
-        if event.proven_sensitivity is None:
-            unproven |= {_told(event): None} if taken.any() else {}
-        else:
-            multipliers += (event.noise_std[taken] / event.proven_sensitivity).tolist()
-    if unproven:
-        return Exposure(audience, messages, math.inf, f"no sensitivity is proved for {', '.join(unproven)}")
-    return Exposure(audience, messages, gaussian_epsilon(collapsed(multipliers), delta), "")
+def _most_told(told: Sequence[ReleaseEvent], ears: np.ndarray, delta: float) -> Exposure | None:
+    device = int(_best_placed(told, ears, 1)[0])
+    return _worst(f"device {device}", received_by(told, np.array([device])), delta)
 
 
-def _told(event: ReleaseEvent) -> str:
-    plain = event.content + "s" if event.content != "gradient" or event.sender == "device" else "mean gradients"
-    return plain if event.noise_std.any() else f"{plain} (no noise)"
+def _worst(audience: str, accounts: Mapping[int, Account], delta: float) -> Exposure | None:
+    """A record belongs to one device, so that what is told about several does not add up: the worst counts."""
+    costs = {device: account.epsilon(delta) for device, account in accounts.items()}
+    if not costs:
+        return None
+    device = max(costs, key=lambda each: (costs[each], accounts[each].messages))
+    account = accounts[device]
+    reason = f"no sensitivity is proved for {', '.join(account.unproven)}" if account.unproven else ""
+    return Exposure(audience, device, account, costs[device], reason)

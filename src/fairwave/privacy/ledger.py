@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -15,9 +16,63 @@ class ReleaseEvent:
     content: Literal["gradient", "update", "model", "deviation"]
     sender: Literal["device", "access point"]
     audience: Literal["device", "access point"]
+    basis: Literal["data", "messages"]
+    """Made from somebody's data, or from messages that are on the ledger already, which costs nothing more."""
+    proven_sensitivity: float | None
+    """L2 bound that the code enforces on one contribution's influence; None if it enforces none: nothing is proved."""
     devices: np.ndarray
     """Device numbers: who sent it, or who received it from the access point."""
     noise_std: np.ndarray
-    """Of the noise on each value, per device; 0 for none."""
-    proven_sensitivity: float | None
-    """L2 bound that the code enforces on one record's influence; None if it enforces none, which proves nothing."""
+    """Of the noise on each value, per device, in the units of the sensitivity; 0 for none."""
+    subjects: np.ndarray
+    """Whose data it tells about."""
+    steps: np.ndarray
+    """Releases that it is made of, per device: the steps of private training, else 1."""
+    sampling: np.ndarray
+    """Probability with which a record is in each of them, per device."""
+    lost_delta: np.ndarray
+    """Probability, per device, that it is not what is accounted for: a batch overflowed, arithmetic is not exact."""
+
+
+Ledger: TypeAlias = Sequence[tuple[int, ReleaseEvent]]
+"""Events with the round (from 0) in which they happened, in their order."""
+Ledgers: TypeAlias = Mapping[tuple[str, int], Ledger]
+"""Of each scheme and seed."""
+
+
+def rounds_of(ledger: Ledger) -> int:
+    """Rounds that a ledger covers."""
+    return max((number + 1 for number, _ in ledger), default=0)
+
+
+def event(
+    content: Literal["gradient", "update", "model", "deviation"],
+    sender: Literal["device", "access point"],
+    devices: np.ndarray,
+    noise_std: np.ndarray | float = 0.0,
+    proven_sensitivity: float | None = None,
+    *,
+    basis: Literal["data", "messages"] = "data",
+    subjects: np.ndarray | None = None,
+    steps: np.ndarray | int = 1,
+    sampling: np.ndarray | float = 1.0,
+    lost_delta: np.ndarray | float = 0.0,
+) -> ReleaseEvent:
+    """An event, with what is the same for all devices given once."""
+
+    def each(value: np.ndarray | float, kind: str) -> np.ndarray:
+        return np.broadcast_to(np.asarray(value, kind), devices.shape)
+
+    return ReleaseEvent(
+        content=content,
+        sender=sender,
+        audience="access point" if sender == "device" else "device",
+        basis=basis,
+        proven_sensitivity=proven_sensitivity,
+        devices=devices.astype("<i4"),
+        noise_std=each(noise_std, "<f8"),
+        subjects=(devices if subjects is None else subjects).astype("<i4"),
+        steps=each(steps, "<i8"),
+        sampling=each(sampling, "<f8"),
+        lost_delta=each(lost_delta, "<f8"),
+    )

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import html
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fairwave.metrics.intervals import Interval
 from fairwave.report.figure_data import Panel
 from fairwave.report.headlines import PAPER_ROUNDS, SHOWN_ROUNDS, headlines
 from fairwave.report.interactive_figures import holdings_html, panel_html
+from fairwave.report.privacy_section import privacy_section
 from fairwave.report.statistics import at_round, fairness_over_seeds, loss_spread, mean_loss, milestones, rounds_reached
 from fairwave.report.style import counted, with_interval
+from fairwave.report.tables import table
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from fairwave.report.privacy_account import RunAccount
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +29,7 @@ class RunReport:
     results: xr.Dataset
     scenario_toml: str
     panels: list[Panel]
+    privacy: RunAccount
 
 
 def section(run: RunReport, number: int) -> str:
@@ -47,8 +51,9 @@ def section(run: RunReport, number: int) -> str:
             _learning_table(results),
             "<h3>Energy and fairness</h3>",
             _fairness_table(results),
+            privacy_section(run.privacy, results),
             "<h3>How it was made</h3>",
-            _table(("", ""), about),
+            table(("", ""), about),
             f"<details><summary>Scenario</summary><pre>{_text(run.scenario_toml)}</pre></details>",
         )
     )
@@ -60,19 +65,6 @@ def _figure(title: str, caption: str, drawing: str) -> str:
 
 def _text(value: object) -> str:
     return html.escape(str(value))
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    head = "".join(f"<th>{_text(name)}</th>" for name in heads) if any(heads) else ""
-    body = "".join("<tr>" + "".join(_cell(value) for value in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _cell(value: object) -> str:
-    text = _text(value)
-    return (
-        f'<td class="number">{text}</td>' if text[:1].isdigit() or text[:2].strip("-").isdigit() else f"<td>{text}</td>"
-    )
 
 
 def _size(results: xr.Dataset) -> str:
@@ -101,7 +93,7 @@ def _headline_table(results: xr.Dataset) -> str:
     ]
     if not rows:
         return '<p class="caption">The run does not include the proposed scheme.</p>'
-    return _table(("claim", "paper says", "we measure", "why they differ"), rows)
+    return table(("claim", "paper says", "we measure", "why they differ"), rows)
 
 
 def _learning_table(results: xr.Dataset) -> str:
@@ -118,7 +110,7 @@ def _learning_table(results: xr.Dataset) -> str:
         values: list[Interval] = [at_round(loss, name, number) for number in rounds]
         values += [at_round(spread, name, last), at_round(results["test_accuracy"], name, last)]
         rows.append((name, *map(with_interval, values)))
-    return _table(heads, rows)
+    return table(heads, rows)
 
 
 def _fairness_table(results: xr.Dataset) -> str:
@@ -134,4 +126,4 @@ def _fairness_table(results: xr.Dataset) -> str:
                 *(with_interval(energy[key], 4) for key in ("cv", "max_min", "jain", "gini")),
             )
         )
-    return _table(heads, rows)
+    return table(heads, rows)

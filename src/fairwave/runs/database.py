@@ -24,8 +24,8 @@ CREATE TABLE round (
     last INTEGER NOT NULL, arrays BLOB NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (scheme, seed, number)
 ) STRICT;
 CREATE TABLE release (
-    scheme TEXT, seed INTEGER, round INTEGER, content TEXT, sender TEXT, audience TEXT, devices BLOB, noise_std BLOB,
-    proven_sensitivity REAL, PRIMARY KEY (scheme, seed, round, content, sender)
+    scheme TEXT, seed INTEGER, round INTEGER, content TEXT, sender TEXT, audience TEXT, basis TEXT,
+    proven_sensitivity REAL, arrays BLOB, PRIMARY KEY (scheme, seed, round, content, sender)
 ) STRICT;
 CREATE TABLE checkpoint (
     scheme TEXT, seed INTEGER, part INTEGER, round INTEGER NOT NULL, content BLOB NOT NULL, digest BLOB NOT NULL,

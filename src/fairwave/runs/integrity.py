@@ -83,7 +83,7 @@ def _mismatch(connection: sqlite3.Connection, track: Track, scenario: str) -> st
     standing = digest
     for expected, (number, *summary, arrays, stored) in enumerate(rounds):
         events = connection.execute(
-            "SELECT content, sender, audience, devices, noise_std, proven_sensitivity FROM release "
+            "SELECT content, sender, audience, basis, proven_sensitivity, arrays FROM release "
             "WHERE scheme = ? AND seed = ? AND round = ? ORDER BY rowid",
             (*track, number),
         ).fetchall()

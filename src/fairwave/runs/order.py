@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 from fairwave import schemes as registry
 from fairwave.errors import ArgumentError, ScenarioError, did_you_mean
+from fairwave.learning.aggregate import aggregate
+from fairwave.privacy.exact_noise import check_installed
 from fairwave.scenario.parameters import Scenario
+from fairwave.schemes.base import Scheme
 
 DEFAULT_SCHEMES = ("proposed", "max_power")
 
@@ -40,7 +43,12 @@ class Order:
                 raise ArgumentError(f"seeds: {seed} is out of range; give whole numbers from 0 to 2^53")
         if self.rounds < 1:
             raise ArgumentError(f"rounds: {self.rounds} is too few; run at least one")
-        _check_can_be_simulated(self.scenario)
+        for name in self.schemes:
+            broken = objection(self.scenario, registry.ALL[name])
+            if broken:
+                raise ScenarioError(f"schemes: {broken}")
+        if self.scenario.privacy.noise_source == "exact":
+            check_installed()
 
     def tracks(self) -> Iterator[Track]:
         """Seed by seed, so that all schemes can be compared as soon as one seed is done."""
@@ -57,7 +65,23 @@ def _twice(values: Sequence[object]) -> bool:
     return len(set(values)) < len(values)
 
 
-def _check_can_be_simulated(scenario: Scenario) -> None:
+def objection(scenario: Scenario, scheme: Scheme) -> str | None:
+    """Why a scheme would break what the scenario's privacy mode proves; None if it would not."""
     mode = scenario.privacy.mode
-    if mode != "paper":
-        raise ScenarioError(f"privacy.mode: '{mode}' cannot be simulated by this version; set privacy.mode=paper")
+    if mode == "provable" and not scheme.noisy_updates:
+        return (
+            f"'{scheme.name}' trains without noise, so that privacy.mode 'provable' would prove nothing; leave it "
+            "out, or set privacy.mode=paper"
+        )
+    if mode == "device" and not (scheme.same_for_all and scheme.noisy_updates):
+        others = ", ".join(name for name, each in registry.ALL.items() if each.same_for_all and each.noisy_updates)
+        return (
+            f"'{scheme.name}' gives devices noise by what they sent, or none, so that privacy.mode 'device' would "
+            f"prove nothing; choose among {others}"
+        )
+    if mode == "device" and scheme.aggregate is not aggregate:
+        return (
+            f"'{scheme.name}' does not take the mean of updates, for which alone privacy.mode 'device' has a proof; "
+            "choose another scheme"
+        )
+    return None

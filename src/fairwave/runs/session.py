@@ -183,8 +183,9 @@ def _run_track(store: RunStore, workshop: Workshop, track: Track, watch: Watch) 
     for number, (after, record) in enumerate(iterate(cell, order.rounds, state, first), start=first):
         _certify(track, number, record)
         arrays = as_arrays(record)
-        events = releases(record, gradient_exchange=order.scenario.learning.gradient_exchange, local_std=cell.local_std)
-        done = target_reached(cell.scenario.run, record)
+        exchange = order.scenario.learning.gradient_exchange
+        events = releases(cell.guard, record, gradient_exchange=exchange, local_std=cell.local_std)
+        done = target_reached(cell.scenario.run, record) or not cell.can_go_on(after)
         store.append(track, number, arrays, events, pack_state(after), last=done)
         energies.append(_energy(arrays))
         watch(_step(track, number + 1, arrays, energies))

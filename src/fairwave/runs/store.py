@@ -11,12 +11,13 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fairwave.engine.records import Arrays
 from fairwave.errors import StoreError
-from fairwave.privacy.ledger import ReleaseEvent
+from fairwave.privacy.ledger import Ledgers, ReleaseEvent
 from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failures
 from fairwave.runs.integrity import description_digest, part_digest, round_digest, track_digest, verify
 from fairwave.runs.order import Order, Track
@@ -24,10 +25,11 @@ from fairwave.runs.packing import pack, unpack
 from fairwave.runs.seal import check_seal, remove_seal, seal
 from fairwave.scenario.parameters import Scenario
 
-FORMAT = 1
+FORMAT = 2
 UNBORN = "run.sqlite.new"
 DATA = 16
 """Bytes of a fingerprint that speak of the data set alone, which all seeds share."""
+EVENT_WORDS = ("content", "sender", "audience", "basis", "proven_sensitivity")
 PART = 1 << 26
 """Bytes of a checkpoint per row, far below SQLite's limit."""
 
@@ -73,7 +75,7 @@ class RunStore:
         if stored != description_digest(described):
             raise damaged(self.path, "its description does not match its digest")
         if described["format"] != str(FORMAT):
-            raise StoreError(f"{self.path}: format {described['format']}, this version reads {FORMAT}; update fairwave")
+            raise StoreError(f"{self.path}: format {described['format']}, this version reads {FORMAT}; run it again, or use the fairwave that wrote it")
         verify(self._connection, self.path, described["scenario"])
         return described
 
@@ -220,14 +222,15 @@ class RunStore:
         """The ledger of a track: round (from 0) and event, in the order of their release."""
         with failures(self.path):
             rows = self._connection.execute(
-                "SELECT round, content, sender, audience, devices, noise_std, proven_sensitivity FROM release "
+                "SELECT round, content, sender, audience, basis, proven_sensitivity, arrays FROM release "
                 "WHERE scheme = ? AND seed = ? ORDER BY rowid",
                 track,
             ).fetchall()
-        return [
-            (number, ReleaseEvent(what, sender, to, np.frombuffer(who, "<i4"), np.frombuffer(std, "<f8"), proven))
-            for number, what, sender, to, who, std, proven in rows
-        ]
+        return [(number, _event(words, arrays)) for number, *words, arrays in rows]
+
+    def ledgers(self) -> Ledgers:
+        """The ledgers of all tracks that have begun."""
+        return {track: ledger for track in self.order.tracks() if (ledger := self.releases(track))}
 
     def layout(self, seed: int) -> Arrays | None:
         """Where a seed's devices stand and what they hold; None before its first round."""
@@ -263,12 +266,14 @@ def _describe(connection: sqlite3.Connection, described: dict[str, str]) -> None
     connection.executemany("INSERT INTO run VALUES (?, ?)", rows.items())
 
 
+def _event(words: Sequence[Any], arrays: bytes) -> ReleaseEvent:
+    described: dict[str, Any] = dict(zip(EVENT_WORDS, words, strict=True))
+    return ReleaseEvent(**described | unpack(arrays))
+
+
 def _event_row(event: ReleaseEvent) -> tuple[object, ...]:
-    return (
-        event.content,
-        event.sender,
-        event.audience,
-        event.devices.astype("<i4").tobytes(),
-        event.noise_std.astype("<f8").tobytes(),
-        event.proven_sensitivity,
-    )
+    words = [getattr(event, name) for name in EVENT_WORDS]
+    arrays = {
+        field.name: getattr(event, field.name) for field in dataclasses.fields(event) if field.name not in EVENT_WORDS
+    }
+    return (*words, pack(arrays))

@@ -59,13 +59,13 @@ def _digest(*arrays: np.ndarray) -> bytes:
 def iterate(
     cell: Cell, num_rounds: int, state: State | None = None, first: int = 0
 ) -> Iterator[tuple[State, RoundRecord]]:
-    """Rounds from `first` on, each with the state after it, until the last or the scenario's target."""
+    """Rounds from `first` on, each with the state after it, until the last, the target or the end of all budgets."""
     current = cell.start() if state is None else state
     for number in range(first, num_rounds):
         current, record = cell.round(current, number)
         record = jax.tree.map(np.asarray, record)
         yield current, record
-        if target_reached(cell.scenario.run, record):
+        if target_reached(cell.scenario.run, record) or not cell.can_go_on(current):
             return
 
 

@@ -14,6 +14,8 @@ from fairwave.scenario.group import Group
 from fairwave.scenario.learning import Learning
 from fairwave.scenario.partition import Partition
 from fairwave.scenario.placement import Placement
+from fairwave.scenario.privacy import Privacy, Probability
+from fairwave.scenario.proof import obstacles
 from fairwave.scenario.quantity import (
     CountEach,
     Energy,
@@ -37,8 +39,6 @@ from fairwave.scenario.quantity import (
     whole,
 )
 from fairwave.units import NUMBER
-
-Probability = Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12))]
 
 
 class Cell(Group):
@@ -152,31 +152,6 @@ class Utility(Group):
     """Rule least_energy: iterations that every device must do."""
 
 
-class Privacy(Group):
-    """How much noise, for whom, and what may be claimed."""
-
-    mode: Literal["paper", "provable", "device"]
-    """What is protected and proved; 'paper' is nominal and proves nothing."""
-    epsilon: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12))]
-    """Privacy budget eps_g of one release by the access point."""
-    delta: Probability
-    """Leakage probability delta_g of one release."""
-    sensitivity: Positive
-    """Nominal L2 sensitivity S_f of the released model."""
-    deviation_weight: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12, low_allowed=True))]
-    """Weight theta of the deviation factor in the noise; below 1, or the noise is infinite."""
-    similarity: Literal["literal", "update", "leave_one_out"]
-    """What an update is compared with to score its device."""
-    similarity_memory: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12, low_allowed=True))] = 0.0
-    """Share of the last score kept in the next (exponential moving average)."""
-    local_noise: bool
-    """Devices add Gaussian noise of the same scale to their updates (Algorithm 1)."""
-    copies: Literal["independent", "nested"]
-    """How the noise of different devices' copies is drawn."""
-    broadcast: bool = False
-    """Schemes with the same noise level for all send everybody one noisy copy, instead of a draw each."""
-
-
 class Data(Group):
     """What the devices learn from."""
 
@@ -225,6 +200,13 @@ class Scenario(Group):
                 f"radio.channel_error_std {self.radio.channel_error_std:g} drowns the channel, whose mean power is "
                 f"{self.radio.fading.mean_power:g}; keep 2 * std^2 below it"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _proves_what_it_claims(self) -> Scenario:
+        found = list(obstacles(self.privacy, self.learning, self.run.target_loss))
+        if found:
+            raise ValueError(". Also: ".join(found))
         return self
 
     def payload_bits(self) -> float:

@@ -7,45 +7,77 @@ import math
 import numpy as np
 import pytest
 
-from fairwave.privacy.accounting import collapsed, gaussian_epsilon
+from fairwave.privacy.accounting import collapsed, epsilon_of, gaussian_epsilon
+from fairwave.privacy.budget import most_releases
 from fairwave.privacy.exposure import exposures
-from fairwave.privacy.ledger import ReleaseEvent
+from fairwave.privacy.ledger import event
 from fairwave.privacy.nominal import nominal
+from fairwave.privacy.spending import Spending
 
 DELTA = 1e-5
 DEVICES = np.arange(3)
 
 
-def event(content, sender, std, proven, devices=DEVICES) -> ReleaseEvent:
-    audience = "access point" if sender == "device" else "device"
-    return ReleaseEvent(
-        content, sender, audience, devices, np.broadcast_to(np.asarray(std, float), devices.shape), proven
-    )
-
-
-def test_proven_releases_add_up_per_sender_and_over_a_coalition():
+def test_what_devices_send_adds_up_per_sender():
     """Device 1 sends with half the noise: its own records are the exposed ones, and nobody else's add to them."""
-    events = [event("update", "device", [4.0, 2.0, 4.0], 0.5)] * 5 + [event("model", "access point", 3.0, 1.0)] * 5
-    ap, one, all_three = exposures(events, DELTA)
-    assert ap.audience == "access point, about device 1" and ap.messages == 5
+    (ap,) = exposures([event("update", "device", DEVICES, np.array([4.0, 2.0, 4.0]), 0.5)] * 5, DELTA)
+    assert (ap.audience, ap.about, ap.account.messages, ap.reason) == ("access point", 1, 5, "")
     assert ap.epsilon == pytest.approx(gaussian_epsilon(collapsed([4.0] * 5), DELTA))
-    assert one.epsilon == pytest.approx(gaussian_epsilon(collapsed([3.0] * 5), DELTA)) and one.messages == 5
-    assert all_three.epsilon == pytest.approx(gaussian_epsilon(collapsed([3.0] * 15), DELTA))
-    assert not (ap.reason or one.reason or all_three.reason)
+
+
+def test_steps_sampling_and_lost_delta_are_charged_to_the_device_that_made_them():
+    each = event(
+        "update", "device", DEVICES, 1.3, 1.0,
+        steps=np.array([10, 50, 30]), sampling=np.array([0.02, 0.02, 0.5]), lost_delta=np.array([0.0, 0.0, 1e-6]),
+    )  # fmt: skip
+    accounts = Spending().add([each, each]).accounts()
+    assert [accounts[k].steps for k in DEVICES] == [20, 100, 60]
+    for device, (steps, sampling, lost) in enumerate([(20, 0.02, 0.0), (100, 0.02, 0.0), (60, 0.5, 2e-6)]):
+        expected = epsilon_of({(1.3, sampling): steps}, DELTA - lost)
+        assert accounts[device].epsilon(DELTA) == pytest.approx(expected, rel=1e-12)
+        assert accounts[device].renyi(DELTA) > expected
+    told = [
+        event("model", "access point", DEVICES, 0.05, basis="messages"),
+        event("deviation", "access point", DEVICES, basis="messages"),
+    ]
+    found = exposures([each, *told], DELTA)
+    assert [one.audience for one in found] == ["access point", "any device", "all 3 devices together", "the public"]
+    assert len({one.epsilon for one in found}) == 1 and found[0].about == 2
+    assert [one.derived for one in found] == [False, True, True, True]
+
+
+def test_a_central_release_tells_every_coalition_the_same():
+    """Only rounds in which a device was heard tell about it; more noise in some copies helps nobody."""
+    first = event("model", "access point", DEVICES, np.array([2.0, 2.0, 6.0]), 0.5, subjects=np.array([0, 1]))
+    second = event("model", "access point", DEVICES, 2.0, 0.5, subjects=np.array([1]))
+    ap, one, pair, public = exposures([event("update", "device", DEVICES), first, second], DELTA, coalition=2)
+    assert math.isinf(ap.epsilon) and "updates (no noise)" in ap.reason
+    assert pair.audience == "any 2 devices together" and public.audience == "the public"
+    assert one.epsilon == pair.epsilon == public.epsilon == pytest.approx(gaussian_epsilon(collapsed([4, 4]), DELTA))
+    assert one.about == 1
 
 
 def test_one_unproven_message_spoils_it_for_those_who_hear_it():
-    events = [event("update", "device", 4.0, 0.5), event("gradient", "device", 0.0, None, np.array([2]))]
+    events = [event("update", "device", DEVICES, 4.0, 0.5), event("gradient", "device", np.array([2]))]
     (ap,) = exposures(events, DELTA)
-    assert ap.epsilon == math.inf and ap.audience.endswith("device 2")
+    assert ap.epsilon == math.inf and ap.about == 2
     assert ap.reason == "no sensitivity is proved for gradients (no noise)"
     assert exposures(events[:1], DELTA)[0].epsilon < math.inf
     assert exposures([], DELTA) == []
 
 
 def test_noise_alone_proves_nothing():
-    (one, everyone) = exposures([event("model", "access point", 1e9, None)], DELTA)
-    assert one.epsilon == everyone.epsilon == math.inf and one.reason.endswith("models")
+    found = exposures([event("model", "access point", DEVICES, 1e9)], DELTA)
+    assert all(one.epsilon == math.inf and one.reason.endswith("models") for one in found) and len(found) == 3
+
+
+@pytest.mark.parametrize(("kind", "lost"), [((8.489, 1.0), 0.0), ((1.3, 0.0213), 1e-12), ((0.9, 0.05), 1e-9)])
+def test_a_budget_is_the_last_step_that_fits(kind, lost):
+    most = most_releases(kind, 8.0, DELTA, lost)
+    assert (
+        epsilon_of({kind: most}, DELTA - most * lost) <= 8.0 < epsilon_of({kind: most + 1}, DELTA - (most + 1) * lost)
+    )
+    assert most_releases((0.01, 1.0), 1.0, DELTA, 0.0) == 0
 
 
 def test_nominal_totals_of_the_paper():

@@ -14,6 +14,7 @@ from fairwave.metrics.intervals import Interval, change_interval, interval
 from fairwave.report.figure_data import panels
 from fairwave.report.headlines import headlines
 from fairwave.report.page import conclusions, write_report
+from fairwave.report.privacy_account import run_account
 from fairwave.report.section import RunReport, section
 from fairwave.report.statistics import (
     fairness_over_seeds,
@@ -24,7 +25,9 @@ from fairwave.report.statistics import (
     milestones,
 )
 from fairwave.report.style import with_interval
+from fairwave.scenario.loading import load_scenario
 
+ACCOUNT = run_account(load_scenario("paper"), {})
 SCHEMES, SEEDS, ROUNDS, DEVICES = ["proposed", "max_power", "priced"], [0, 1, 2], 60, 4
 
 
@@ -50,7 +53,7 @@ def results() -> xr.Dataset:
     accuracy = (("scheme", "seed", "round"), draw.random(shape[:3]))
     return xr.Dataset(
         {name: (dims, value) for name, value in values.items()}
-        | {"test_accuracy": accuracy, "global_loss": accuracy}
+        | {"test_accuracy": accuracy, "global_loss": accuracy, "membership_auc": accuracy}
         | { "samples": (("seed", "device", "class"), draw.integers(0, 9, (3, DEVICES, 10)))},
         coords={
             "scheme": SCHEMES, "seed": SEEDS, "round": np.arange(1, ROUNDS + 1), "device": np.arange(DEVICES),
@@ -107,7 +110,7 @@ def test_schemes_are_compared_over_the_rounds_that_both_have(results):
         results[name][short] = np.nan
     said = {claim.claim: claim.measured.mean for claim in headlines(results)}
     assert said["mean training loss against max_power"] == pytest.approx(5.0)
-    assert "max_power with seed 0 has 20" in section(RunReport("a", results, "", []), 1)
+    assert "max_power with seed 0 has 20" in section(RunReport("a", results, "", [], ACCOUNT), 1)
 
 
 def test_a_diverged_participant_is_not_hidden_and_an_absent_one_does_not_count(results):
@@ -167,8 +170,8 @@ def test_panels_hold_the_papers_figures(results):
 
 def test_the_page_is_self_contained_and_escapes_what_it_quotes(results, tmp_path):
     runs = [
-        RunReport("one", results, "a = '<script>'", panels(results)),
-        RunReport("two", results, "", panels(results)),
+        RunReport("one", results, "a = '<script>'", panels(results), ACCOUNT),
+        RunReport("two", results, "", panels(results), ACCOUNT),
     ]
     page = write_report(runs, tmp_path).read_text(encoding="utf-8")
     own = re.sub(r"<script>.*?</script>", "", page, count=1, flags=re.DOTALL)  # plotly itself names its home page
@@ -184,7 +187,7 @@ def test_the_page_is_self_contained_and_escapes_what_it_quotes(results, tmp_path
 
 
 def test_conclusions_speak_of_seeds(results):
-    many = conclusions([RunReport("a", results, "", [])])
-    one = conclusions([RunReport("a", results.isel(seed=[0]), "", [])])
+    many = conclusions([RunReport("a", results, "", [], ACCOUNT)])
+    one = conclusions([RunReport("a", results.isel(seed=[0]), "", [], ACCOUNT)])
     assert "3 seeds" in many[1] and one[1].startswith("One seed shows")
     assert any("may not quote a privacy guarantee" in line for line in one)

@@ -15,6 +15,7 @@ import pytest
 import fairwave
 from fairwave.errors import OutputError, StoreError
 from fairwave.privacy.ledger import ReleaseEvent
+from fairwave.privacy.ledger import event as ledger_event
 from fairwave.runs import store as store_module
 from fairwave.runs.database import FILE, locked
 from fairwave.runs.order import Order, Track
@@ -32,7 +33,7 @@ def arrays(seed: int) -> dict[str, np.ndarray]:
 
 
 def event(seed: int) -> ReleaseEvent:
-    return ReleaseEvent("model", "access point", "device", np.arange(3), np.random.default_rng(seed).random(3), None)
+    return ledger_event("model", "access point", np.arange(3), np.random.default_rng(seed).random(3))
 
 
 def filled(folder: Path, rounds: int = 4, state_bytes: int = 9_000) -> Path:
@@ -142,7 +143,7 @@ def test_a_truncated_file_is_refused(tmp_path: Path, keep: int):
         "UPDATE round SET test_accuracy = 0.99 WHERE number = 2",
         "DELETE FROM round WHERE number = 1",
         "DELETE FROM round WHERE number = 3",
-        "UPDATE release SET noise_std = x'0000' WHERE round = 0",
+        "UPDATE release SET arrays = x'0000' WHERE round = 0",
         "DELETE FROM release WHERE round = 3",
         "DELETE FROM checkpoint",
         "UPDATE checkpoint SET round = 1",

@@ -1,0 +1,66 @@
+"""The whole audit of what a scenario claims."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from fairwave import schemes as registry
+from fairwave.audit.central import CentralSubject
+from fairwave.audit.copies import CopiesSubject
+from fairwave.audit.statistics import Finding, canary_findings, noise_findings
+from fairwave.audit.training import TrainingSubject
+from fairwave.audit.transcript import Claim, Subject
+from fairwave.errors import ScenarioError
+from fairwave.scenario.parameters import Scenario
+
+ALARM = 1e-4
+"""Probability of a false alarm in one test."""
+CANARIES = 1_000
+RELEASES = 20
+EPSILON = 2.0
+"""What the audited releases claim in all: small enough for canaries to refute it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """On one part of the code."""
+
+    subject: str
+    findings: list[Finding]
+
+    @property
+    def flagged(self) -> bool:
+        """Whether any test refutes the claim."""
+        return any(finding.flagged for finding in self.findings)
+
+
+def verdict_on(subject: Subject, claim: Claim, num_canaries: int, seed: int) -> Verdict:
+    """Run a mechanism once and test what it showed."""
+    transcript = subject.run(claim, num_canaries, seed)
+    findings = [*noise_findings(transcript, claim, ALARM), *canary_findings(transcript, claim, ALARM)]
+    return Verdict(subject.name, findings)
+
+
+def audit(
+    scenario: Scenario, num_canaries: int = CANARIES, epsilon: float = EPSILON, seed: int = 0
+) -> Iterator[Verdict]:
+    """Of each part of the code that the scenario's claims rest on, one after the other."""
+    privacy = scenario.privacy
+    if privacy.mode == "paper":
+        raise ScenarioError(
+            "privacy.mode: 'paper' claims nothing, so that there is nothing to audit; choose 'provable' or 'device', "
+            "such as in the preset 'fair'"
+        )
+    claim = Claim.of_total(epsilon, RELEASES, privacy.delta)
+    if privacy.mode == "device":
+        yield verdict_on(CentralSubject(registry.ALL["max_power"], privacy), claim, num_canaries, seed)
+        return
+    training = TrainingSubject(privacy.clip_norm or 1.0, privacy.noise_source)
+    yield verdict_on(training, claim, num_canaries, seed)
+    yield copies_verdict(CopiesSubject(registry.ALL["proposed"], privacy), seed)
+
+
+def copies_verdict(subject: CopiesSubject, seed: int) -> Verdict:
+    """On what a coalition can make of its copies."""
+    return Verdict(subject.name, subject.findings(seed, ALARM))

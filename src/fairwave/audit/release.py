@@ -1,0 +1,50 @@
+"""One call of the access point's own release code on a blank model."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from fairwave.engine.access_point import Released, aggregate_and_release
+from fairwave.engine.attendance import Attendance
+from fairwave.engine.state import State
+from fairwave.engine.steps import first_state
+from fairwave.keys import run_key
+from fairwave.learning.model import Inputs, Labels, Model, Tree
+from fairwave.policy.effort import Effort
+from fairwave.scenario.privacy import Privacy
+from fairwave.schemes.base import Scheme
+from fairwave.types import FlagPerDevice
+
+
+def blank_state(size: int, num_devices: int) -> State:
+    """Everybody holds zeros."""
+
+    def losses(params: Tree, inputs: Inputs, labels: Labels) -> Array:
+        return jnp.zeros(labels.shape)
+
+    model = Model(init=lambda key: {"w": jnp.zeros(size, jnp.float32)}, losses=losses)
+    effort = Effort(scale=jnp.asarray(0.1), decay_j=jnp.asarray(1.0))
+    state: State = first_state(model, 1, run_key(0), effort, jnp.arange(num_devices))
+    return state
+
+
+def released(
+    scheme: Scheme, privacy: Privacy, state: State, updates: Array, taking_part: FlagPerDevice, seed: int, turn: int
+) -> Released:
+    """What the access point makes of the updates of those who take part."""
+    devices = jnp.arange(updates.shape[0])
+    there = Attendance(devices, taking_part, jnp.zeros(devices.shape, bool))
+    given: Released = aggregate_and_release(
+        scheme,
+        privacy,
+        state,
+        {"w": updates},
+        jnp.zeros(devices.shape),
+        there,
+        taking_part,
+        run_key(seed),
+        jnp.asarray(turn),
+        devices,
+    )
+    return given

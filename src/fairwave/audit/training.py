@@ -1,0 +1,71 @@
+"""Canaries in a device's training: records whose gradient is far too long and points their own way."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fairwave.audit.transcript import Claim, Transcript, coin_flips
+from fairwave.engine.device import LocalTraining, Work, training_map
+from fairwave.engine.private_training import Protection
+from fairwave.keys import run_key
+from fairwave.learning.dense import Dense
+from fairwave.learning.model import classifier
+from fairwave.privacy.noise import Source
+
+STEPS = 5
+"""Local steps in one round."""
+LOUDNESS = 1e3
+"""Length of a canary's input: clipping has to act."""
+RATE = 1e-9
+"""So small that the model, and with it every gradient, stays where it was: rounds can be added up."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSubject:
+    """The code by which every device of mode 'provable' trains, on softmax regression with an input per canary."""
+
+    clip_norm: float = 1.0
+    source: Source = "simulation"
+    name: str = "training on a device"
+
+    def run(self, claim: Claim, num_canaries: int, seed: int) -> Transcript:
+        """Rounds of the device's own training function, from the same model; see `Subject`."""
+        present = coin_flips(num_canaries, seed)
+        members = np.concatenate([np.flatnonzero(present), np.flatnonzero(~present)]).astype(np.int32)
+        count = int(present.sum())
+        rounds = claim.rounds // STEPS
+        with jax.enable_x64(True):
+            # The input bank is a unit matrix times the loudness, all of class 0.
+            bank = (jnp.eye(num_canaries, dtype=jnp.float32) * LOUDNESS, jnp.zeros(num_canaries, jnp.int32))
+            dense = Dense((num_canaries, 2))
+            zero = jax.tree.map(jnp.zeros_like, dense.init(run_key(0)))
+            setting = LocalTraining(
+                model=classifier(dense.init, dense.logits, taps=dense.taps),
+                batch_size=num_canaries,
+                learning_rate=RATE,
+                noise_std=0.0,
+                protection=self.protection(claim, num_canaries),
+            )
+            work = Work(zero, zero, jnp.asarray(members), jnp.asarray(count), jnp.asarray(STEPS), jnp.asarray(0))
+            each = jax.tree.map(lambda leaf: leaf[None], work)
+            train = training_map(setting)
+            weights = [
+                np.asarray(train((run_key(seed), jnp.asarray(self.number(t)), *bank), each).update[0]["weight"][0])
+                for t in range(rounds)
+            ]
+        # A canary pulls its own row along (1, -1); nothing pulls along (1, 1).
+        along, across = (np.stack([row @ side for row in weights]) / np.sqrt(2.0) for side in ([1, -1], [1, 1]))
+        seen = np.concatenate([along, across], axis=1) * count / (RATE * self.clip_norm)
+        return Transcript(present, seen, seen)
+
+    def protection(self, claim: Claim, num_canaries: int) -> Protection:
+        """What the training is told to do."""
+        return Protection(self.clip_norm, claim.multiplier, None, num_canaries, self.source)
+
+    def number(self, turn: int) -> int:
+        """The round's number, from which its randomness follows."""
+        return turn

@@ -1,0 +1,125 @@
+"""Local training of one device that proves something about each of its records.
+
+Every step draws a Poisson batch, clips each record's gradient, and adds noise to their sum before anything else is done
+with it. Whatever follows, on the device or anywhere else, is computed from such sums.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from fairwave.learning.local import descend, surrogate_gradient
+from fairwave.learning.loss import Samples, scaled
+from fairwave.learning.model import Model, Tree
+from fairwave.learning.per_sample import scaled_sum
+from fairwave.privacy.clipping import clip_factor
+from fairwave.privacy.noise import Source, noised
+from fairwave.privacy.sampling import poisson_batch, sampling_probability
+from fairwave.types import Count, Key, Scalar
+
+CHUNK = 1_024
+"""Records at a time where all are used."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Protection:
+    """What makes a device's steps private."""
+
+    clip_norm: float
+    noise_multiplier: float
+    exchange_noise_multiplier: float | None
+    """Of the exchanged gradient; None if none is exchanged."""
+    capacity: int
+    """Places in a batch; more records than that are rarely drawn, and then dropped."""
+    source: Source
+
+
+def train_privately(
+    protection: Protection,
+    model: Model,
+    received: Tree,
+    correction: Tree,
+    samples: Samples,
+    *,
+    batch_key: Key,
+    noise_key: Key,
+    iterations: Count,
+    batch_size: int,
+    learning_rate: float,
+) -> Tree:
+    """The device's model after its private iterations."""
+    probability, expected = _batch(batch_size, samples.count)
+    std = protection.noise_multiplier * protection.clip_norm
+
+    def step(iteration: Count, params: Tree) -> Tree:
+        places, taken = poisson_batch(
+            jax.random.fold_in(batch_key, iteration),
+            samples.own.shape[0],
+            samples.count,
+            probability,
+            protection.capacity,
+        )
+        members = samples.own[places]
+        total = _clipped_sum(protection, model, params, samples, members, taken)
+        blurred = noised_tree(protection.source, total, std, jax.random.fold_in(noise_key, iteration))
+        gradient = _mean_with_penalty(model, params, blurred, expected)
+        return descend(params, surrogate_gradient(gradient, correction), learning_rate)
+
+    return jax.lax.fori_loop(0, iterations, step, received)
+
+
+def update_noise_std(
+    protection: Protection, count: Count, iterations: Count, batch_size: int, learning_rate: float
+) -> Scalar:
+    """Std of the noise that so many steps leave in each value of an update; the device tells it with the update."""
+    _, expected = _batch(batch_size, count)
+    per_step = learning_rate * protection.noise_multiplier * protection.clip_norm / expected
+    return per_step * jnp.sqrt(iterations.astype(jnp.float64))
+
+
+def private_gradient(protection: Protection, model: Model, params: Tree, samples: Samples, key: Key) -> Tree:
+    """Gradient over all of a device's data, each record's clipped, with noise: fit to be exchanged."""
+    held = samples.own.shape[0]
+    size = min(CHUNK, held)
+
+    def add(total: Tree, start: Count) -> tuple[Tree, None]:
+        place = start + jnp.arange(size)
+        members = samples.own[jnp.minimum(place, held - 1)]
+        part = _clipped_sum(protection, model, params, samples, members, place < samples.count)
+        return jax.tree.map(jnp.add, total, part), None
+
+    total, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), jnp.arange(0, held, size))
+    std = (protection.exchange_noise_multiplier or 0.0) * protection.clip_norm
+    blurred = noised_tree(protection.source, total, std, key)
+    return _mean_with_penalty(model, params, blurred, samples.count.astype(jnp.float32))
+
+
+def noised_tree(source: Source, tree: Tree, std: float, key: Key) -> Tree:
+    """Noise on every value of a pytree, leaf by leaf: flattening it would cost more than the noise."""
+    leaves, structure = jax.tree.flatten(tree)
+    keys = [jax.random.fold_in(key, index) for index in range(len(leaves))]
+    return jax.tree.unflatten(
+        structure, [noised(source, leaf, std, own) for leaf, own in zip(leaves, keys, strict=True)]
+    )
+
+
+def _batch(batch_size: int, count: Count) -> tuple[Scalar, Scalar]:
+    """Probability of each record, and the expected number of them: public, and what sums are divided by."""
+    probability = sampling_probability(batch_size, count)
+    return probability, (probability * count).astype(jnp.float32)
+
+
+def _clipped_sum(
+    protection: Protection, model: Model, params: Tree, samples: Samples, members: jax.Array, counted: jax.Array
+) -> Tree:
+    factor = functools.partial(clip_factor, bound=protection.clip_norm)
+    return scaled_sum(model, params, scaled(samples.inputs[members]), samples.labels[members], counted, factor)
+
+
+def _mean_with_penalty(model: Model, params: Tree, total: Tree, count: Scalar) -> Tree:
+    """A sum over so many records as a mean, and the gradient of the penalty, which no record enters."""
+    return jax.tree.map(lambda part, penalty: part / count + penalty, total, jax.grad(model.penalty)(params))

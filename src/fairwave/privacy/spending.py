@@ -1,0 +1,114 @@
+"""What is on the ledger about each device, added up."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+import numpy as np
+
+from fairwave.privacy.accounting import Kind, epsilon_of, renyi_epsilon
+from fairwave.privacy.ledger import ReleaseEvent
+
+
+@dataclasses.dataclass(frozen=True)
+class Account:
+    """What is told about one device."""
+
+    messages: int
+    releases: dict[Kind, int]
+    lost_delta: float
+    unproven: tuple[str, ...]
+    """Kinds of message for which no sensitivity is proved."""
+
+    def epsilon(self, delta: float) -> float:
+        """At a total delta, of which what is lost to overflow and rounding is taken first."""
+        return float("inf") if self.unproven else epsilon_of(self.releases, delta - self.lost_delta)
+
+    def renyi(self, delta: float) -> float:
+        """The same by Renyi divergences: never less."""
+        return float("inf") if self.unproven else renyi_epsilon(self.releases, delta - self.lost_delta)
+
+    @property
+    def steps(self) -> int:
+        """Releases in all."""
+        return sum(self.releases.values())
+
+
+class Spending:
+    """Adds up the messages that each device sent."""
+
+    def __init__(self) -> None:
+        self._messages: dict[int, int] = {}
+        self._releases: dict[int, dict[Kind, int]] = {}
+        self._lost: dict[int, float] = {}
+        self._unproven: dict[int, dict[str, None]] = {}
+
+    def add(self, events: Iterable[ReleaseEvent]) -> Spending:
+        """Charge what devices sent; itself."""
+        for event in events:
+            each = zip(
+                event.devices.tolist(),
+                event.noise_std.tolist(),
+                event.steps.tolist(),
+                event.sampling.tolist(),
+                event.lost_delta.tolist(),
+                strict=True,
+            )
+            for device, std, steps, sampling, lost in each:
+                self._messages[device] = self._messages.get(device, 0) + 1
+                self._lost[device] = self._lost.get(device, 0.0) + lost
+                releases = self._releases.setdefault(device, {})
+                unproven = self._unproven.setdefault(device, {})
+                if event.proven_sensitivity is None:
+                    unproven[described(event)] = None
+                elif steps:
+                    kind = (std / event.proven_sensitivity, sampling)
+                    releases[kind] = releases.get(kind, 0) + steps
+        return self
+
+    def accounts(self) -> dict[int, Account]:
+        """Of every device that has sent anything."""
+        return {
+            device: Account(
+                messages=self._messages[device],
+                releases=dict(self._releases[device]),
+                lost_delta=self._lost[device],
+                unproven=tuple(self._unproven[device]),
+            )
+            for device in sorted(self._messages)
+        }
+
+
+def described(event: ReleaseEvent) -> str:
+    """A kind of message in words."""
+    plain = event.content + "s" if event.content != "gradient" or event.sender == "device" else "mean gradients"
+    return plain if event.noise_std.any() else f"{plain} (no noise)"
+
+
+def received_by(events: Iterable[ReleaseEvent], members: np.ndarray) -> dict[int, Account]:
+    """What some devices, pooling all they hear, are told about each device.
+
+    Copies of one round are nested: together they tell what the least noisy of them tells.
+    """
+    totals: dict[int, dict[Kind, int]] = {}
+    messages: dict[int, int] = {}
+    lost: dict[int, float] = {}
+    unproven: dict[str, None] = {}
+    for event in events:
+        heard = np.isin(event.devices, members)
+        if event.basis == "messages" or not heard.any():
+            continue
+        if event.proven_sensitivity is None:
+            unproven[described(event)] = None
+        for subject in event.subjects.tolist():
+            messages[subject] = messages.get(subject, 0) + int(heard.sum())
+            releases = totals.setdefault(subject, {})
+            lost[subject] = lost.get(subject, 0.0) + float(event.lost_delta[heard].max())
+            if event.proven_sensitivity is not None:
+                kind = (float(event.noise_std[heard].min()) / event.proven_sensitivity, 1.0)
+                releases[kind] = releases.get(kind, 0) + 1
+    return {
+        subject: Account(messages[subject], totals[subject], lost[subject], tuple(unproven))
+        for subject in sorted(messages)
+    }

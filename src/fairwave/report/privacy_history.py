@@ -1,0 +1,62 @@
+"""Epsilon over the rounds of a run: of the device that spends most, as its ledger grows."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from fairwave.privacy.accounting import collapsed, gaussian_epsilon
+from fairwave.privacy.exposure import exposures
+from fairwave.privacy.gaussian import noise_multiplier
+from fairwave.privacy.ledger import Ledger, Ledgers, rounds_of
+from fairwave.privacy.nominal import SENTENCE
+from fairwave.report.figure_data import Panel, Series
+from fairwave.scenario.privacy import Privacy
+
+MOST_POINTS = 16
+"""Rounds at which a total is worked out: each takes a tenth of a second where records are sampled."""
+
+
+def epsilon_panel(privacy: Privacy, ledgers: Ledgers) -> Panel:
+    """One line per scheme; for the first seed."""
+    series = []
+    first = next(iter(ledgers))[1]
+    for (scheme, seed), ledger in ledgers.items():
+        if seed != first or not ledger:
+            continue
+        shown = np.unique(np.linspace(1, rounds_of(ledger), MOST_POINTS).round().astype(int))
+        if privacy.mode == "paper":
+            totals = [_nominal(privacy, int(number)) for number in shown]
+        else:
+            totals = _proved(ledger, shown, privacy)
+        series.append(Series(scheme, shown, np.array(totals)))
+    if privacy.mode == "paper":
+        return Panel(
+            "nominal-epsilon",
+            "Nominal epsilon, not a guarantee",
+            "communication round",
+            "nominal epsilon (no guarantee)",
+            f"{SENTENCE} Nominal total of one device's copies, the same for every scheme that adds this noise.",
+            series,
+        )
+    unit = "a record" if privacy.mode == "provable" else "all data of a device"
+    caption = (
+        f"What the ledger proves about {unit} of the device that has spent most, at delta {privacy.delta:g}; see "
+        "Privacy below for what that means."
+    )
+    return Panel("epsilon", "Epsilon", "communication round", "epsilon", caption, series)
+
+
+def _nominal(privacy: Privacy, rounds: int) -> float:
+    multiplier = float(noise_multiplier(privacy.calibration, jnp.asarray(privacy.epsilon), privacy.delta))
+    return gaussian_epsilon(collapsed([multiplier] * rounds), privacy.delta)
+
+
+def _proved(ledger: Ledger, shown: np.ndarray, privacy: Privacy) -> list[float]:
+    """Against the access point, or against all devices where the access point is trusted."""
+    totals = []
+    for number in shown:
+        found = exposures([event for at, event in ledger if at < number], privacy.delta)
+        proved = [one.epsilon for one in found if not one.reason]
+        totals.append(max(proved, default=float("nan")))
+    return totals

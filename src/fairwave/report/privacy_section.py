@@ -1,0 +1,70 @@
+"""The report's page on privacy: what is proved, against whom, and how well a simple attack does."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from fairwave.report.privacy_account import RunAccount, SchemeAccount, cost
+from fairwave.report.statistics import at_round, milestones
+from fairwave.report.style import with_interval
+from fairwave.report.tables import table
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+ATTACK = (
+    "Membership inference by loss: how often a training sample has a smaller loss under the access point's model than "
+    "a test sample. 0.5 is guessing. Indicative only: a weak attack that fails proves nothing."
+)
+
+
+def privacy_section(account: RunAccount, results: xr.Dataset) -> str:
+    """Headings, tables and sentences."""
+    paper = account.scenario.privacy.mode == "paper"
+    sentences = "".join(f"<p>{html.escape(line)}</p>" for line in (*account.claims, *account.quoted()))
+    nominal = "nominal " if paper else ""
+    heads = ("scheme", "audience", "about", f"epsilon at {nominal}delta {account.delta:g}", "by Renyi divergences", "")
+    rows = [row for scheme in account.schemes for row in _rows(scheme, account.delta)]
+    devices = [row for scheme in account.schemes for row in _device_rows(scheme, account.delta)]
+    listed = "" if not devices else "<h4>Device by device</h4>" + table(_DEVICE_HEADS, devices)
+    return "".join(
+        (
+            f"<h3>Privacy: mode '{account.scenario.privacy.mode}'</h3>",
+            sentences,
+            table(heads, rows),
+            listed,
+            f'<h4>Membership inference</h4><p class="caption">{html.escape(ATTACK)}</p>',
+            _attack_table(results),
+        )
+    )
+
+
+_DEVICE_HEADS = ("scheme", "device", "steps", "record in a step", "noise multiplier", "epsilon")
+
+
+def _rows(scheme: SchemeAccount, delta: float) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    for one in scheme.exposures:
+        why = "no more than the access point" if one.derived else one.reason
+        renyi = "" if one.derived or one.reason else cost(one.account.renyi(delta))
+        rows.append((scheme.scheme, one.audience, f"device {one.about}", cost(one.epsilon), renyi, why))
+    return rows
+
+
+def _device_rows(scheme: SchemeAccount, delta: float) -> list[tuple[object, ...]]:
+    return [
+        (scheme.scheme, device, steps, f"{sampling:.5f}", f"{multiplier:g}", cost(account.epsilon(delta)))
+        for device, account in scheme.devices.items()
+        for (multiplier, sampling), steps in account.releases.items()
+    ]
+
+
+def _attack_table(results: xr.Dataset) -> str:
+    rounds = milestones(results)
+    auc = results["membership_auc"]
+    rows = [
+        (name, *(with_interval(at_round(auc, name, number), 4) for number in rounds))
+        for name in map(str, results["scheme"].values)
+    ]
+    return table(("scheme", *(f"AUC, round {number}" for number in rounds)), rows)
