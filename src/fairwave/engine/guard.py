@@ -14,7 +14,7 @@ from fairwave.privacy.noise import floating_point_delta
 from fairwave.privacy.sampling import overflow_probability, sampling_probability, sufficient_capacity
 from fairwave.scenario.parameters import Scenario
 
-SHADES = 1.02
+SHADES = 1.05
 """Budgets are worked out for holdings on a geometric ladder with this ratio, each device's rounded down to a rung."""
 
 

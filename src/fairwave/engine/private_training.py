@@ -17,7 +17,7 @@ from fairwave.learning.loss import Samples, scaled
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.per_sample import scaled_sum
 from fairwave.privacy.clipping import clip_factor
-from fairwave.privacy.noise import Source, noised
+from fairwave.privacy.noise import Source, noised, random_bits
 from fairwave.privacy.sampling import poisson_batch, sampling_probability
 from fairwave.types import Count, Key, Scalar
 
@@ -56,13 +56,8 @@ def train_privately(
     std = protection.noise_multiplier * protection.clip_norm
 
     def step(iteration: Count, params: Tree) -> Tree:
-        places, taken = poisson_batch(
-            jax.random.fold_in(batch_key, iteration),
-            samples.own.shape[0],
-            samples.count,
-            probability,
-            protection.capacity,
-        )
+        bits = random_bits(protection.source, samples.own.shape[0], jax.random.fold_in(batch_key, iteration))
+        places, taken = poisson_batch(bits, samples.count, probability, protection.capacity)
         members = samples.own[places]
         total = _clipped_sum(protection, model, params, samples, members, taken)
         blurred = noised_tree(protection.source, total, std, jax.random.fold_in(noise_key, iteration))

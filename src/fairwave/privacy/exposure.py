@@ -76,10 +76,32 @@ def _most_told(told: Sequence[ReleaseEvent], ears: np.ndarray, delta: float) -> 
 
 def _worst(audience: str, accounts: Mapping[int, Account], delta: float) -> Exposure | None:
     """A record belongs to one device, so that what is told about several does not add up: the worst counts."""
-    costs = {device: account.epsilon(delta) for device, account in accounts.items()}
+    costs = {device: accounts[device].epsilon(delta) for device in _candidates(accounts)}
     if not costs:
         return None
     device = max(costs, key=lambda each: (costs[each], accounts[each].messages))
     account = accounts[device]
     reason = f"no sensitivity is proved for {', '.join(account.unproven)}" if account.unproven else ""
     return Exposure(audience, device, account, costs[device], reason)
+
+
+def _candidates(accounts: Mapping[int, Account]) -> list[int]:
+    """Devices that may have spent most.
+
+    Of devices with one kind of release and the same noise, one that samples no less and steps no less has spent no
+    less: only those that nobody outdoes are worth a computation. All others stay in.
+    """
+    found, by_noise = list[int](), dict[float, list[tuple[float, int, int]]]()
+    for device, account in accounts.items():
+        if account.unproven or len(account.releases) != 1:
+            found.append(device)
+            continue
+        ((multiplier, sampling), steps) = next(iter(account.releases.items()))
+        by_noise.setdefault(multiplier, []).append((sampling, steps, device))
+    for spent in by_noise.values():
+        most = -1
+        for _, steps, device in sorted(spent, reverse=True):
+            if steps > most:
+                most = steps
+                found.append(device)
+    return found

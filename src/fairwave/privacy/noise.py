@@ -7,6 +7,7 @@ bits. `hardened` and `exact` run on the host, draw from the operating system, an
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Literal
 
@@ -14,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, UInt32
 
 from fairwave.privacy.exact_noise import exactly_noised
 from fairwave.privacy.hardened_noise import DISTANCE, hardened_noised
@@ -36,6 +37,14 @@ def noised(source: Source, values: Values, std: Scalar | float, key: Key) -> Val
     told = jax.typeof(values)
     on_host = functools.partial(_called_back, _ON_HOST[source])
     return io_callback(on_host, told, values, jnp.asarray(std, jnp.float64))  # type: ignore[no-any-return]
+
+
+def random_bits(source: Source, count: int, key: Key) -> UInt32[Array, " count"]:
+    """Bits that decide who is in a batch; as secret as the noise."""
+    if source == "simulation":
+        return jax.random.bits(key, (count,), jnp.uint32)
+    told = jax.ShapeDtypeStruct((count,), jnp.uint32)  # type: ignore[no-untyped-call]
+    return io_callback(functools.partial(_system_bits, count), told)  # type: ignore[no-any-return]
 
 
 def floating_point_delta(source: Source, num_values: int) -> float:
@@ -61,6 +70,10 @@ def standard_normal(key: Key, shape: tuple[int, ...]) -> Float[Array, ...]:
     low = np.nextafter(np.float32(-1.0), np.float32(0.0))
     uniform = jnp.maximum(low, (unit - np.float32(1.0)) * (np.float32(1.0) - low) + low)
     return (np.float32(np.sqrt(2.0)) * jax.lax.erf_inv(uniform)).reshape(shape)
+
+
+def _system_bits(count: int) -> np.ndarray:
+    return np.frombuffer(os.urandom(4 * count), np.uint32)
 
 
 def _called_back(draw: Callable[[np.ndarray, float], np.ndarray], values: Array, std: Array) -> np.ndarray:

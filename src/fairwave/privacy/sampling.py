@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import functools
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Int, UInt32
 
-from fairwave.types import Count, Key, Scalar
+from fairwave.types import Count, Scalar
 
 STEPS_IN_MIND = 1e7
 """A batch is made large enough that so many steps overflow with a probability of at most delta."""
@@ -26,14 +25,15 @@ def sampling_probability(expected: int, count: Count | Int[Array, " device"]) ->
 
 
 def poisson_batch(
-    key: Key, held: int, count: Count, probability: Scalar, capacity: int
+    bits: UInt32[Array, " held"], count: Count, probability: Scalar, capacity: int
 ) -> tuple[Int[Array, " capacity"], Bool[Array, " capacity"]]:
-    """Places, among the first `count` of `held`, of the records taken, and which of the places are in use.
+    """Places, among the first `count`, of the records taken, and which of the places are in use.
 
-    A record is taken if 32 random bits are below the probability's, rounded down.
+    A record is taken if its 32 random bits are below the probability's, rounded down. Who knows the bits knows the
+    batch: the accounting counts on their being secret.
     """
-    bits = jax.random.bits(key, (held,), jnp.uint32).astype(jnp.float64)
-    taken = (bits < jnp.floor(probability * 2.0**32)) & (jnp.arange(held) < count)
+    held = bits.shape[0]
+    taken = (bits.astype(jnp.float64) < jnp.floor(probability * 2.0**32)) & (jnp.arange(held) < count)
     so_far = jnp.cumsum(taken)
     places = jnp.searchsorted(so_far, jnp.arange(1, capacity + 1))
     return jnp.minimum(places, held - 1), jnp.arange(capacity) < so_far[-1]

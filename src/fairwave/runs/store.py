@@ -75,7 +75,10 @@ class RunStore:
         if stored != description_digest(described):
             raise damaged(self.path, "its description does not match its digest")
         if described["format"] != str(FORMAT):
-            raise StoreError(f"{self.path}: format {described['format']}, this version reads {FORMAT}; run it again, or use the fairwave that wrote it")
+            raise StoreError(
+                f"{self.path}: format {described['format']}, this version reads {FORMAT}; "
+                "run it again, or use the fairwave that wrote it"
+            )
         verify(self._connection, self.path, described["scenario"])
         return described
 

@@ -111,7 +111,7 @@ def test_the_ledger_names_every_message(data):
         data, "fair_noise_only", "cell.participants=4", "cell.straggler_probability=0.5", "privacy.local_noise=true"
     )
     _, record = run.round(run.start(), 1)
-    told = releases(record, gradient_exchange=True, local_std=run.local_std)
+    told = releases(run.guard, record, gradient_exchange=True, local_std=run.local_std)
     events = {e.content: e for e in told if (e.content, e.sender) != ("gradient", "access point")}
     (mean,) = [e for e in told if (e.content, e.sender) == ("gradient", "access point")]
     assert mean.devices.tolist() == np.flatnonzero(np.asarray(record.participating)).tolist()
@@ -123,7 +123,52 @@ def test_the_ledger_names_every_message(data):
     assert set(events["model"].devices) == set(range(DEVICES)) - set(late)
     assert set(events["deviation"].devices) == set(asked) - set(late)
     assert all(event.proven_sensitivity is None for event in events.values())
-    assert "gradient" not in {e.content for e in releases(record, gradient_exchange=False, local_std=0.0)}
+    assert all(event.basis == "data" for event in told)
+    quiet = releases(run.guard, record, gradient_exchange=False, local_std=0.0)
+    assert "gradient" not in {e.content for e in quiet}
+
+
+PRIVATE = ("privacy.clip_norm=0.5", "privacy.noise_multiplier=2", "learning.gradient_exchange=false")
+
+
+def test_private_steps_are_on_the_ledger_of_the_device_that_made_them(data):
+    """Late or not; what the access point sends is made from messages. A budget caps the plan, then ends taking part."""
+    more = ("privacy.mode=provable", "cell.straggler_probability=0.5", *PRIVATE)
+    run = cell(data, "fair_noise_only", *more)
+    after, record = run.round(run.start(), 1)
+    events = {e.content: e for e in releases(run.guard, record, gradient_exchange=False, local_std=0.0)}
+    steps = np.asarray(record.plan.local_iterations)
+    assert np.asarray(record.late).any() and (steps > 0).all()
+    np.testing.assert_array_equal(events["update"].steps, steps)
+    np.testing.assert_array_equal(after.spent, steps)
+    assert events["update"].proven_sensitivity == 0.5 and (events["update"].noise_std == 1.0).all()
+    assert {events[name].basis for name in ("model", "deviation")} == {"messages"}
+    budgeted = cell(data, "fair_noise_only", *more, "privacy.max_epsilon=1.0")
+    most = int(budgeted.guard.budget[0])
+    state = budgeted.start()
+    for number in range(60):
+        if not budgeted.can_go_on(state):
+            break
+        state, record = budgeted.round(state, number)
+    spent, least = np.asarray(state.spent), np.asarray(budgeted.fleet.device.min_iterations)
+    assert (spent <= most).all() and (most - spent < least).all() and number < 60
+    idle, last = budgeted.round(state, number)
+    assert not np.asarray(last.participating).any() and np.isnan(last.loss).all()
+    for old, new in zip(leaves(state.global_params), leaves(idle.global_params), strict=True):
+        assert (old == new).all()
+
+
+def test_central_noise_stays_in_the_model_and_scores_nobody(data):
+    run = cell(data, "max_power", "privacy.mode=device", "privacy.copies=nested", *PRIVATE)
+    after, record = run.round(run.start(), 0)
+    assert float(record.release_sensitivity) == pytest.approx(0.5 / DEVICES)
+    assert float(record.release_std) == pytest.approx(2 * 0.5 / DEVICES)
+    assert (np.asarray(after.deviation) == 0).all() and not np.asarray(after.score.seen).any()
+    (update, model) = releases(run.guard, record, gradient_exchange=False, local_std=0.0)
+    assert update.proven_sensitivity is None and model.proven_sensitivity == float(record.release_sensitivity)
+    assert model.subjects.tolist() == list(range(DEVICES)) and (model.noise_std == float(record.release_std)).all()
+    for true, copies in zip(leaves(after.global_params), leaves(after.received), strict=True):
+        assert (copies == copies[:1]).all() and copies[0].shape == true.shape
 
 
 def test_a_window_slides_over_the_share():

@@ -15,7 +15,7 @@ from scipy.stats import chi2, kstest
 from fairwave.privacy import hardened_noise
 from fairwave.privacy.exact_noise import exactly_noised
 from fairwave.privacy.hardened_noise import DISTANCE, grid_step, hardened_noised, normal_of_bits, on_grid
-from fairwave.privacy.noise import floating_point_delta, noised, standard_normal
+from fairwave.privacy.noise import floating_point_delta, noised, random_bits, standard_normal
 
 LENGTH = 109_386
 ALARM = 1e-6
@@ -134,6 +134,16 @@ def test_host_noise_inside_a_compiled_program(source):
     first, again = np.asarray(both(jax.random.key(0))), np.asarray(both(jax.random.key(0)))
     assert first.dtype == np.float32 and (first[0] != first[1]).any() and (first != again).any()
     assert np.std(np.concatenate([first, again]) - np.asarray(values)) == pytest.approx(0.5, rel=0.15)
+
+
+@pytest.mark.parametrize("source", ["hardened", "exact"])
+def test_batches_are_as_secret_as_the_noise(source):
+    """Not a function of the seed: drawn from the system, in compiled programs too."""
+    draw = jax.jit(lambda key: random_bits(source, 5_000, key))
+    first, again = np.asarray(draw(jax.random.key(0))), np.asarray(draw(jax.random.key(0)))
+    assert first.dtype == np.uint32 and (first != again).mean() > 0.99
+    seeded = [np.asarray(random_bits("simulation", 50, jax.random.key(0))) for _ in range(2)]
+    np.testing.assert_array_equal(*seeded)
 
 
 def test_cutting_to_the_grid_lengthens_nothing():
