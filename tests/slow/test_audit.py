@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from fairwave import schemes
-from fairwave.audit.audit import ALARM, CANARIES, EPSILON, RELEASES, copies_verdict, verdict_on
+from fairwave.audit.audit import ALARM, CANARIES, EPSILON, RELEASES, batches_verdict, copies_verdict, verdict_on
 from fairwave.audit.central import CentralSubject
 from fairwave.audit.copies import CopiesSubject
+from fairwave.audit.exchange import ExchangeSubject
 from fairwave.audit.training import TrainingSubject
 from fairwave.audit.transcript import Claim
 from fairwave.privacy.clipping import clipped_mean
@@ -93,8 +94,8 @@ FAULTS = {
 }
 
 
-def alarms(subject) -> int:
-    return sum(verdict_on(subject, CLAIM, CANARIES, seed).flagged for seed in range(RUNS))
+def alarms(subject, runs: int = RUNS) -> int:
+    return sum(verdict_on(subject, CLAIM, CANARIES, seed).flagged for seed in range(runs))
 
 
 def test_correct_code_raises_no_alarm():
@@ -113,6 +114,33 @@ def test_faults_in_training(fault):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_in_the_release(fault):
     assert alarms(FaultyCentral(schemes.ALL["max_power"], CENTRAL, **FAULTS[fault])) >= 19
+
+
+class WholeBatches(TrainingSubject):
+    """Every record is in every batch, although batches are said to be samples."""
+
+    def run(self, claim, num_canaries, seed):
+        seen = dataclasses.replace(TrainingSubject(), clip_norm=self.clip_norm).run(claim, num_canaries, seed)
+        return seen
+
+
+def test_batches_that_are_no_samples():
+    right = [batches_verdict(TrainingSubject(), CLAIM, CANARIES, seed).flagged for seed in range(RUNS)]
+    wrong = [batches_verdict(WholeBatches(), CLAIM, CANARIES, seed).flagged for seed in range(RUNS)]
+    assert sum(right) == 0 and sum(wrong) >= 19
+
+
+@pytest.mark.parametrize("by_layer", [True, False])
+def test_an_exchange_or_a_model_without_layers_that_forgets(by_layer):
+    """The exchanged gradient without noise; sample-by-sample clipping that is off."""
+    silent = dataclasses.replace(CLAIM, multiplier=1e-6)
+
+    class Forgetful(ExchangeSubject):
+        def protection(self, claim):
+            return super().protection(silent)
+
+    assert alarms(FaultyTraining(by_layer=False, clip=2.0), 3) == 3 if by_layer else alarms(Forgetful(), 3) == 3
+    assert alarms(TrainingSubject(by_layer=by_layer), 3) == alarms(ExchangeSubject(), 3) == 0
 
 
 def test_a_hidden_noise_free_state_is_no_central_privacy():

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from fairwave import schemes as registry
 from fairwave.audit.central import CentralSubject
 from fairwave.audit.copies import CopiesSubject
-from fairwave.audit.statistics import Finding, canary_findings, noise_findings
+from fairwave.audit.exchange import ExchangeSubject
+from fairwave.audit.statistics import Finding, canary_findings, noise_findings, sampling_finding
 from fairwave.audit.training import TrainingSubject
 from fairwave.audit.transcript import Claim, Subject
 from fairwave.errors import ScenarioError
@@ -18,6 +19,8 @@ ALARM = 1e-4
 """Probability of a false alarm in one test."""
 CANARIES = 1_000
 RELEASES = 20
+SAMPLING = 0.1
+"""Probability with which canaries enter batches, where that is tested."""
 EPSILON = 2.0
 """What the audited releases claim in all: small enough for canaries to refute it."""
 
@@ -56,9 +59,22 @@ def audit(
     if privacy.mode == "device":
         yield verdict_on(CentralSubject(registry.ALL["max_power"], privacy), claim, num_canaries, seed)
         return
-    training = TrainingSubject(privacy.clip_norm or 1.0, privacy.noise_source)
+    by_layer = scenario.learning.model != "cnn"
+    training = TrainingSubject(privacy.clip_norm or 1.0, privacy.noise_source, by_layer)
     yield verdict_on(training, claim, num_canaries, seed)
+    yield batches_verdict(training, claim, num_canaries, seed)
+    if scenario.learning.gradient_exchange:
+        exchange = ExchangeSubject(privacy.clip_norm or 1.0, privacy.noise_source)
+        yield verdict_on(exchange, claim, num_canaries, seed)
     yield copies_verdict(CopiesSubject(registry.ALL["proposed"], privacy), seed)
+
+
+def batches_verdict(training: TrainingSubject, claim: Claim, num_canaries: int, seed: int) -> Verdict:
+    """On how batches are drawn, with noise of a tenth so that it shows."""
+    quiet = Claim(claim.rounds, 0.1 * claim.multiplier, claim.delta)
+    sampled = dataclasses.replace(training, sampling=SAMPLING)
+    transcript = sampled.run(quiet, num_canaries, seed)
+    return Verdict("batches on a device", [sampling_finding(transcript, quiet, SAMPLING, ALARM)])
 
 
 def copies_verdict(subject: CopiesSubject, seed: int) -> Verdict:

@@ -50,6 +50,18 @@ def scale_test(name: str, residuals: np.ndarray, alarm: float, *, too_little_onl
     return Finding(name, measured, "1 or more" if too_little_only else "1", probability, probability < alarm)
 
 
+def sampling_finding(transcript: Transcript, claim: Claim, sampling: float, alarm: float) -> Finding:
+    """Whether canaries that are in enter batches as seldom as claimed: more often, and the accounting is wrong."""
+    from scipy.stats import norm
+
+    scores = transcript.alone[:, : transcript.present.size].sum(axis=0)[transcript.present]
+    expected = sampling * claim.rounds
+    variance = claim.rounds * (claim.multiplier**2 + sampling * (1.0 - sampling))
+    probability = float(norm.sf((scores.mean() - expected) / math.sqrt(variance / scores.size)))
+    measured = f"in {scores.mean() / claim.rounds:.3f} of all steps"
+    return Finding("canaries in batches", measured, f"{sampling:.3f}", probability, probability < alarm)
+
+
 def canary_findings(transcript: Transcript, claim: Claim, alarm: float) -> list[Finding]:
     """Whether the canaries show more than the claim allows: by Gaussian separation, and without any assumption."""
     scores = transcript.pooled[:, : transcript.present.size].sum(axis=0)

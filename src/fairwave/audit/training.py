@@ -24,12 +24,27 @@ RATE = 1e-9
 """So small that the model, and with it every gradient, stays where it was: rounds can be added up."""
 
 
+def canary_bank(num_canaries: int) -> tuple[jax.Array, jax.Array]:
+    """Inputs and classes of all canaries: a unit matrix times the loudness, all of class 0."""
+    return jnp.eye(num_canaries, dtype=jnp.float32) * LOUDNESS, jnp.zeros(num_canaries, jnp.int32)
+
+
+def own_pull(weights: list[np.ndarray]) -> np.ndarray:
+    """From gradients to coordinates: a canary pulls its own row along (1, -1); nothing pulls along (1, 1)."""
+    along, across = (np.stack([row @ side for row in weights]) / np.sqrt(2.0) for side in ([1, -1], [1, 1]))
+    return np.concatenate([along, across], axis=1)
+
+
 @dataclasses.dataclass(frozen=True)
 class TrainingSubject:
     """The code by which every device of mode 'provable' trains, on softmax regression with an input per canary."""
 
     clip_norm: float = 1.0
     source: Source = "simulation"
+    by_layer: bool = True
+    """Clip by layers' inputs and slopes, as dense models do; else sample by sample."""
+    sampling: float = 1.0
+    """Probability with which a canary that is in enters a batch."""
     name: str = "training on a device"
 
     def run(self, claim: Claim, num_canaries: int, seed: int) -> Transcript:
@@ -39,13 +54,12 @@ class TrainingSubject:
         count = int(present.sum())
         rounds = claim.rounds // STEPS
         with jax.enable_x64(True):
-            # The input bank is a unit matrix times the loudness, all of class 0.
-            bank = (jnp.eye(num_canaries, dtype=jnp.float32) * LOUDNESS, jnp.zeros(num_canaries, jnp.int32))
+            bank = canary_bank(num_canaries)
             dense = Dense((num_canaries, 2))
             zero = jax.tree.map(jnp.zeros_like, dense.init(run_key(0)))
             setting = LocalTraining(
-                model=classifier(dense.init, dense.logits, taps=dense.taps),
-                batch_size=num_canaries,
+                model=classifier(dense.init, dense.logits, taps=dense.taps if self.by_layer else None),
+                batch_size=num_canaries if self.sampling == 1.0 else max(1, round(self.sampling * count)),
                 learning_rate=RATE,
                 noise_std=0.0,
                 protection=self.protection(claim, num_canaries),
@@ -57,9 +71,8 @@ class TrainingSubject:
                 np.asarray(train((run_key(seed), jnp.asarray(self.number(t)), *bank), each).update[0]["weight"][0])
                 for t in range(rounds)
             ]
-        # A canary pulls its own row along (1, -1); nothing pulls along (1, 1).
-        along, across = (np.stack([row @ side for row in weights]) / np.sqrt(2.0) for side in ([1, -1], [1, 1]))
-        seen = np.concatenate([along, across], axis=1) * count / (RATE * self.clip_norm)
+        expected = min(count, setting.batch_size)
+        seen = own_pull(weights) * expected / (RATE * self.clip_norm)
         return Transcript(present, seen, seen)
 
     def protection(self, claim: Claim, num_canaries: int) -> Protection:

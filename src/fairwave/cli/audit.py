@@ -25,7 +25,7 @@ def audit(
     ] = None,
     overrides: Overrides = None,
     canaries: Annotated[
-        int, typer.Option(min=100, max=20_000, help="Planted records or devices, of which a random half is in.")
+        int, typer.Option(min=100, max=4_000, help="Planted records or devices, of which a random half is in.")
     ] = 1_000,
     epsilon: Annotated[
         float, typer.Option(min=0.1, max=20.0, help="Total that the audited releases claim; noise is set to match it.")

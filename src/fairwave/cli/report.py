@@ -46,7 +46,7 @@ def write(runs: list[tuple[str, Path]], folder: Path) -> None:
 def _read(name: str, folder: Path) -> RunReport:
     from fairwave.report.figure_data import panels
     from fairwave.report.privacy_account import run_account
-    from fairwave.report.privacy_history import epsilon_panel
+    from fairwave.report.privacy_history import epsilon_panels
     from fairwave.report.section import RunReport
     from fairwave.runs.session import results
     from fairwave.runs.store import RunStore
@@ -56,5 +56,5 @@ def _read(name: str, folder: Path) -> RunReport:
     dataset, toml = results(store), to_toml(store.order.scenario)
     scenario, ledgers = store.order.scenario, store.ledgers()
     store.close()
-    figures = [*panels(dataset), epsilon_panel(scenario.privacy, ledgers)]
+    figures = [*panels(dataset), *epsilon_panels(scenario.privacy, ledgers)]
     return RunReport(name, dataset, toml, figures, run_account(scenario, ledgers))

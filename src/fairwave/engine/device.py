@@ -122,7 +122,7 @@ def _loss(model: Model, shared: Any, own: Any) -> Scalar:
 @functools.cache
 def training_map(setting: LocalTraining) -> DeviceMap:
     """Training of all devices; compiled once for all schemes and seeds that train alike."""
-    return DeviceMap(functools.partial(train_device, setting))
+    return DeviceMap(functools.partial(train_device, setting), one_by_one=_on_host(setting.protection))
 
 
 @functools.cache
@@ -134,7 +134,11 @@ def gradient_map(model: Model) -> DeviceMap:
 @functools.cache
 def private_gradient_map(model: Model, protection: Protection) -> DeviceMap:
     """Loss of every device's copy over all its data, and the gradient that it may exchange."""
-    return DeviceMap(functools.partial(_private_gradient, (model, protection)))
+    return DeviceMap(functools.partial(_private_gradient, (model, protection)), one_by_one=_on_host(protection))
+
+
+def _on_host(protection: Protection | None) -> bool:
+    return protection is not None and protection.source != "simulation"
 
 
 @functools.cache

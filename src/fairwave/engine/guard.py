@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.engine.private_training import Protection
+from fairwave.errors import ScenarioError
 from fairwave.learning.model import Model
 from fairwave.privacy.accounting import Kind
 from fairwave.privacy.budget import most_releases
@@ -67,6 +68,9 @@ class Guard:
 
 
 def parameters_of(model: Model) -> int:
-    """Numbers in a model."""
-    shapes = jax.eval_shape(model.init, jax.random.key(0))
-    return sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(shapes))
+    """Numbers in a model; all in single precision or better, without which clipping bounds nothing."""
+    leaves = jax.tree.leaves(jax.eval_shape(model.init, jax.random.key(0)))
+    for leaf in leaves:
+        if leaf.dtype not in (jnp.float32, jnp.float64):
+            raise ScenarioError(f"model: a parameter of type {leaf.dtype}; make all of them float32")
+    return sum(int(np.prod(leaf.shape)) for leaf in leaves)

@@ -22,8 +22,9 @@ from fairwave.learning.model import Tree
 class DeviceMap:
     """`function(shared, own)` of one device, for all devices: `own` and the result have a leading device axis."""
 
-    def __init__(self, function: Callable[[Any, Any], Tree]) -> None:
-        self._vectorised = jax.default_backend() != "cpu"
+    def __init__(self, function: Callable[[Any, Any], Tree], *, one_by_one: bool = False) -> None:
+        """`one_by_one` for a function that calls back to the host, which cannot be vectorised."""
+        self._vectorised = jax.default_backend() != "cpu" and not one_by_one
         if self._vectorised:
             self._program = jax.jit(jax.vmap(function, in_axes=(None, 0)))
         else:

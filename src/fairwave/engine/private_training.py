@@ -21,8 +21,8 @@ from fairwave.privacy.noise import Source, noised, random_bits
 from fairwave.privacy.sampling import poisson_batch, sampling_probability
 from fairwave.types import Count, Key, Scalar
 
-CHUNK = 1_024
-"""Records at a time where all are used."""
+CHUNK = 128
+"""Records at a time where all are used; single precision would not do for the sum of thousands."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +78,12 @@ def update_noise_std(
 
 def private_gradient(protection: Protection, model: Model, params: Tree, samples: Samples, key: Key) -> Tree:
     """Gradient over all of a device's data, each record's clipped, with noise: fit to be exchanged."""
+    blurred = private_sum(protection, model, params, samples, key)
+    return _mean_with_penalty(model, params, blurred, samples.count.astype(jnp.float32))
+
+
+def private_sum(protection: Protection, model: Model, params: Tree, samples: Samples, key: Key) -> Tree:
+    """Sum of the clipped gradients of all records, with noise, in double precision."""
     held = samples.own.shape[0]
     size = min(CHUNK, held)
 
@@ -87,10 +93,10 @@ def private_gradient(protection: Protection, model: Model, params: Tree, samples
         part = _clipped_sum(protection, model, params, samples, members, place < samples.count)
         return jax.tree.map(jnp.add, total, part), None
 
-    total, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), jnp.arange(0, held, size))
+    zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, jnp.float64), params)
+    total, _ = jax.lax.scan(add, zero, jnp.arange(0, held, size))
     std = (protection.exchange_noise_multiplier or 0.0) * protection.clip_norm
-    blurred = noised_tree(protection.source, total, std, key)
-    return _mean_with_penalty(model, params, blurred, samples.count.astype(jnp.float32))
+    return noised_tree(protection.source, total, std, key)
 
 
 def noised_tree(source: Source, tree: Tree, std: float, key: Key) -> Tree:
@@ -117,4 +123,6 @@ def _clipped_sum(
 
 def _mean_with_penalty(model: Model, params: Tree, total: Tree, count: Scalar) -> Tree:
     """A sum over so many records as a mean, and the gradient of the penalty, which no record enters."""
-    return jax.tree.map(lambda part, penalty: part / count + penalty, total, jax.grad(model.penalty)(params))
+    return jax.tree.map(
+        lambda part, penalty: (part / count).astype(penalty.dtype) + penalty, total, jax.grad(model.penalty)(params)
+    )

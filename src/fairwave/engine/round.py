@@ -38,6 +38,7 @@ from fairwave.engine.steps import (
     test_accuracy,
     within_budget,
 )
+from fairwave.errors import ScenarioError
 from fairwave.keys import run_key
 from fairwave.learning.model import Model, Tree
 from fairwave.policy.access_point import uniform_levels
@@ -77,6 +78,12 @@ class Cell:
             privacy, learning = scenario.privacy, scenario.learning
             noisy = privacy.local_noise and scheme.noisy_updates
             self.local_std = float(uniform_levels(privacy, jnp.zeros(1))[0]) if noisy else 0.0
+        budget, needed = self.guard.budget, self._needed()
+        if budget is not None and not (budget >= needed).any():
+            raise ScenarioError(
+                f"privacy.max_epsilon: {scenario.privacy.max_epsilon:g} pays for {budget.max()} steps or rounds of a "
+                f"device, and taking part once needs {needed.min():g}; raise it, or privacy.noise_multiplier"
+            )
         self.training = LocalTraining(
             model, learning.batch_size, learning.learning_rate, self.local_std, self.guard.protection
         )

@@ -41,7 +41,11 @@ def _by_layer(taps: Taps, weights: Factor) -> Tree:
     squares = [(_squared(seen) + 1.0) * _squared(slope) for seen, slope in taps]
     weight = weights(jnp.sqrt(jnp.sum(jnp.stack(squares), axis=0)))[:, None]
     kept = [(jnp.where(weight > 0.0, seen, 0.0), jnp.where(weight > 0.0, weight * slope, 0.0)) for seen, slope in taps]
-    return [{"weight": seen.T @ slope, "bias": jnp.sum(slope, axis=0)} for seen, slope in kept]
+    # In full precision on every machine: the sum must be what the lengths have promised.
+    exactly = jax.lax.Precision.HIGHEST
+    return [
+        {"weight": jnp.matmul(seen.T, slope, precision=exactly), "bias": jnp.sum(slope, axis=0)} for seen, slope in kept
+    ]
 
 
 def _by_sample(

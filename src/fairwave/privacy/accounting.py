@@ -7,6 +7,7 @@ dp-accounting's privacy loss distributions, with Renyi divergences as a check fr
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +15,8 @@ from typing import Any, TypeAlias
 
 GRID = 1e-3
 """Discretisation of privacy losses; the result errs upwards."""
+
+HOPELESS, MANY = 200.0, 10_000_000
 
 Kind: TypeAlias = tuple[float, float]
 """Noise multiplier, and the probability with which a record is in the release."""
@@ -41,13 +44,17 @@ def gaussian_epsilon(multiplier: float, delta: float) -> float:
 def epsilon_of(releases: Releases, delta: float) -> float:
     """Epsilon of all these releases together, never below the truth.
 
-    Exact where every record is in every release; else by privacy loss distributions, tight up to their grid.
+    Exact where every record is in every release; else by privacy loss distributions, tight up to their grid. Where
+    these would take gigabytes or hours, for totals that protect nobody or millions of releases, by Renyi divergences.
     """
     if delta <= 0.0:
         return math.inf
     if all(sampling >= 1.0 for _, sampling in releases):
         weighted = math.fsum(count / (z * z) if z > 0.0 else math.inf for (z, _), count in releases.items())
         return gaussian_epsilon(1.0 / math.sqrt(weighted) if weighted > 0.0 else math.inf, delta)
+    bound = renyi_epsilon(releases, delta)
+    if bound > HOPELESS or sum(releases.values()) > MANY:
+        return bound
     return _by_loss_distribution(frozenset(releases.items()), delta)
 
 
@@ -58,9 +65,23 @@ def renyi_epsilon(releases: Releases, delta: float) -> float:
     if delta <= 0.0:
         return math.inf
     accountant = dp_accounting.rdp.RdpAccountant()
-    for event, count in _events(releases.items()):
-        accountant.compose(event, count)
-    return float(accountant.get_epsilon(delta))
+    with _quietly():
+        for event, count in _events(releases.items()):
+            accountant.compose(event, count)
+        return float(accountant.get_epsilon(delta))
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Without the warning that an order was left out of a minimum over many, which only makes the bound larger."""
+    from absl import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
 
 
 @functools.cache

@@ -37,7 +37,8 @@ def central_release(
     """The model moved by the mean of the clipped updates, and noised in proportion to what one of them can change."""
     mean = clipped_mean(updates, taking_part, clip_norm)
     std = jnp.where(jnp.any(taking_part), noise_multiplier * mean.sensitivity, 0.0)
-    return CentralRelease(noised(source, params + mean.value, std, key), std, mean.sensitivity)
+    # Noise first: adding the mean to the model before would round it by the model's last digit.
+    return CentralRelease(params + noised(source, mean.value, std, key), std, mean.sensitivity)
 
 
 def fill_up(own_std: Scalar, wanted_std: PerDevice) -> PerDevice:

@@ -38,12 +38,12 @@ def exposures(events: Sequence[ReleaseEvent], delta: float, coalition: int | Non
     told = [event for event in events if event.sender == "access point"]
     found = [_worst("access point", Spending().add(sent).accounts(), delta)]
     ears = np.unique(np.concatenate([event.devices for event in told])) if told else np.array([], int)
-    if found[0] is not None and told and all(event.basis == "messages" for event in told):
+    if found[0] is not None and ears.size and all(event.basis == "messages" for event in told):
         found += [
             dataclasses.replace(found[0], audience=name, derived=True)
             for name in ("any device", _together(coalition or ears.size, ears.size), "the public")
         ]
-    elif told:
+    elif ears.size:
         found += [
             _most_told(told, ears, delta),
             _worst(
@@ -82,6 +82,8 @@ def _worst(audience: str, accounts: Mapping[int, Account], delta: float) -> Expo
     device = max(costs, key=lambda each: (costs[each], accounts[each].messages))
     account = accounts[device]
     reason = f"no sensitivity is proved for {', '.join(account.unproven)}" if account.unproven else ""
+    if account.lost_delta >= delta:
+        reason = f"overfull batches and rounding use up all of delta ({account.lost_delta:.1e}); raise privacy.delta"
     return Exposure(audience, device, account, costs[device], reason)
 
 

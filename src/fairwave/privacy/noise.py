@@ -48,7 +48,7 @@ def random_bits(source: Source, count: int, key: Key) -> UInt32[Array, " count"]
 
 
 def floating_point_delta(source: Source, num_values: int) -> float:
-    """What a source adds to delta for so many values: how far its law may be from a true Gaussian's.
+    """What a source adds to delta for so many values: how far its law may be from a rounded Gaussian's.
 
     None is told for `simulation`, which protects nothing; `exact` samples a discrete Gaussian without error.
     """

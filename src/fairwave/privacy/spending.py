@@ -89,25 +89,34 @@ def described(event: ReleaseEvent) -> str:
 def received_by(events: Iterable[ReleaseEvent], members: np.ndarray) -> dict[int, Account]:
     """What some devices, pooling all they hear, are told about each device.
 
-    Copies of one round are nested: together they tell what the least noisy of them tells.
+    Copies of one round are nested: together they tell what the least noisy of them tells. A model holds what all rounds
+    before it have added: whoever hears one is told of the rounds that it missed as well.
     """
     totals: dict[int, dict[Kind, int]] = {}
     messages: dict[int, int] = {}
     lost: dict[int, float] = {}
     unproven: dict[str, None] = {}
+    missed: list[ReleaseEvent] = []
     for event in events:
         heard = np.isin(event.devices, members)
-        if event.basis == "messages" or not heard.any():
+        if event.basis == "messages":
+            continue
+        missed.append(event)
+        if not heard.any():
             continue
         if event.proven_sensitivity is None:
             unproven[described(event)] = None
         for subject in event.subjects.tolist():
             messages[subject] = messages.get(subject, 0) + int(heard.sum())
-            releases = totals.setdefault(subject, {})
-            lost[subject] = lost.get(subject, 0.0) + float(event.lost_delta[heard].max())
-            if event.proven_sensitivity is not None:
-                kind = (float(event.noise_std[heard].min()) / event.proven_sensitivity, 1.0)
-                releases[kind] = releases.get(kind, 0) + 1
+        for told in missed:
+            for subject in told.subjects.tolist():
+                messages.setdefault(subject, 0)
+                releases = totals.setdefault(subject, {})
+                lost[subject] = lost.get(subject, 0.0) + float(told.lost_delta.max(initial=0.0))
+                if told.proven_sensitivity is not None:
+                    kind = (float(told.noise_std.min()) / told.proven_sensitivity, 1.0)
+                    releases[kind] = releases.get(kind, 0) + 1
+        missed.clear()
     return {
         subject: Account(messages[subject], totals[subject], lost[subject], tuple(unproven))
         for subject in sorted(messages)

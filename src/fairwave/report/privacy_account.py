@@ -28,6 +28,8 @@ class SchemeAccount:
     seed: int
     rounds: int
     exposures: list[Exposure]
+    noisy: bool
+    """Its copies have noise."""
     devices: dict[int, Account]
     """What each device sent; those that spent most, if there are many. Empty where nothing is proved about it."""
 
@@ -49,7 +51,7 @@ class RunAccount:
     def quoted(self) -> list[str]:
         """What the paper's own rules would make of it, line by line."""
         if self.scenario.privacy.mode == "paper":
-            return _nominal(self.scenario, self.rounds) if self.rounds else []
+            return _nominal(self.scenario, self.rounds) if any(one.noisy for one in self.schemes) else []
         proved = [one for each in self.schemes for one in each.exposures if one.account.releases]
         worst = max(proved, key=lambda one: one.epsilon, default=None)
         return [] if worst is None else _composed(worst.account, self.delta)
@@ -80,6 +82,7 @@ def _account(scenario: Scenario, scheme: str, seed: int, ledger: Ledger, coaliti
         seed=seed,
         rounds=rounds_of(ledger),
         exposures=exposures(events, privacy.delta, coalition),
+        noisy=any(event.content == "model" and event.noise_std.any() for event in events),
         devices=dict(sorted(devices.items())),
     )
 

@@ -17,12 +17,13 @@ MOST_POINTS = 16
 """Rounds at which a total is worked out: each takes a tenth of a second where records are sampled."""
 
 
-def epsilon_panel(privacy: Privacy, ledgers: Ledgers) -> Panel:
-    """One line per scheme; for the first seed."""
+def epsilon_panels(privacy: Privacy, ledgers: Ledgers) -> list[Panel]:
+    """One figure with a line per scheme, for the first seed; none if there is nothing to show."""
     series = []
-    first = next(iter(ledgers))[1]
+    first = next((seed for _, seed in ledgers), None)
     for (scheme, seed), ledger in ledgers.items():
-        if seed != first or not ledger:
+        noisy = any(event.content == "model" and event.noise_std.any() for _, event in ledger)
+        if seed != first or not noisy:
             continue
         shown = np.unique(np.linspace(1, rounds_of(ledger), MOST_POINTS).round().astype(int))
         if privacy.mode == "paper":
@@ -30,8 +31,10 @@ def epsilon_panel(privacy: Privacy, ledgers: Ledgers) -> Panel:
         else:
             totals = _proved(ledger, shown, privacy)
         series.append(Series(scheme, shown, np.array(totals)))
+    if not series:
+        return []
     if privacy.mode == "paper":
-        return Panel(
+        nominal = Panel(
             "nominal-epsilon",
             "Nominal epsilon, not a guarantee",
             "communication round",
@@ -39,12 +42,13 @@ def epsilon_panel(privacy: Privacy, ledgers: Ledgers) -> Panel:
             f"{SENTENCE} Nominal total of one device's copies, the same for every scheme that adds this noise.",
             series,
         )
+        return [nominal]
     unit = "a record" if privacy.mode == "provable" else "all data of a device"
     caption = (
         f"What the ledger proves about {unit} of the device that has spent most, at delta {privacy.delta:g}; see "
         "Privacy below for what that means."
     )
-    return Panel("epsilon", "Epsilon", "communication round", "epsilon", caption, series)
+    return [Panel("epsilon", "Epsilon", "communication round", "epsilon", caption, series)]
 
 
 def _nominal(privacy: Privacy, rounds: int) -> float:

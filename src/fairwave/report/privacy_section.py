@@ -21,10 +21,15 @@ ATTACK = (
 
 def privacy_section(account: RunAccount, results: xr.Dataset) -> str:
     """Headings, tables and sentences."""
-    paper = account.scenario.privacy.mode == "paper"
     sentences = "".join(f"<p>{html.escape(line)}</p>" for line in (*account.claims, *account.quoted()))
-    nominal = "nominal " if paper else ""
-    heads = ("scheme", "audience", "about", f"epsilon at {nominal}delta {account.delta:g}", "by Renyi divergences", "")
+    heads = (
+        "scheme",
+        "audience",
+        "about",
+        f"epsilon at delta {account.delta:g}, infinite where nothing is proved",
+        "by Renyi divergences",
+        "",
+    )
     rows = [row for scheme in account.schemes for row in _rows(scheme, account.delta)]
     devices = [row for scheme in account.schemes for row in _device_rows(scheme, account.delta)]
     listed = "" if not devices else "<h4>Device by device</h4>" + table(_DEVICE_HEADS, devices)

@@ -8,7 +8,9 @@ from fairwave.scenario.privacy import Privacy
 
 NOT_COVERED = (
     "Not covered: how many records a device holds, when messages are sent and how long computing takes, settings that "
-    "were chosen by looking at the same data, and the losses and accuracies that a simulation logs."
+    "were chosen by looking at the same data, who holds which records where that follows from their labels, and the "
+    "losses, accuracies and membership inference that a simulation logs. Schemes and seeds are alternatives on the "
+    "same data: each costs what is told, and publishing several adds up."
 )
 
 
@@ -72,6 +74,6 @@ def _source(privacy: Privacy) -> list[str]:
             "training proves with privacy.noise_source 'hardened' or 'exact'. A simulation itself protects nobody."
         ]
     return [
-        f"Noise came from the source '{privacy.noise_source}'; rounding inside sums of gradients, some 1e-7 of the "
-        "clip length and far below the margin kept for it, is not part of the proof."
+        f"Noise and batches came from the source '{privacy.noise_source}'. Rounding inside sums of gradients is not "
+        "part of the proof; a margin of 1e-4 of the clip length is kept for it."
     ]

@@ -13,6 +13,8 @@ from fairwave.units import NUMBER
 Probability = Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12))]
 Below1 = Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12, low_allowed=True))]
 
+Multiplier = Annotated[float, *one(Limit(NUMBER, 0.1, 1e6, low_allowed=True))]
+
 CLASSICAL_LIMIT = 1.0
 """The classical noise formula is proved for epsilon below this."""
 
@@ -42,11 +44,11 @@ class Privacy(Group):
     """How the noise of different devices' copies is drawn."""
     broadcast: bool = False
     """Schemes with the same noise level for all send everybody one noisy copy, instead of a draw each."""
-    clip_norm: Positive | None = None
+    clip_norm: Annotated[float, *one(Limit(NUMBER, 1e-6, 1e6))] | None = None
     """Length to which each record's gradient ('provable') or each device's update ('device') is clipped."""
-    noise_multiplier: Positive | None = None
+    noise_multiplier: Multiplier | None = None
     """Noise std over clip_norm: in the sum of every local step ('provable') or every round ('device')."""
-    exchange_noise_multiplier: Positive | None = None
+    exchange_noise_multiplier: Multiplier | None = None
     """The same for the gradient that devices exchange before training ('provable'); left out, none may be exchanged."""
     max_epsilon: Positive | None = None
     """Proved total at which a device stops taking part, before it would exceed it."""

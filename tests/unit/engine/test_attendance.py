@@ -143,7 +143,7 @@ def test_private_steps_are_on_the_ledger_of_the_device_that_made_them(data):
     np.testing.assert_array_equal(after.spent, steps)
     assert events["update"].proven_sensitivity == 0.5 and (events["update"].noise_std == 1.0).all()
     assert {events[name].basis for name in ("model", "deviation")} == {"messages"}
-    budgeted = cell(data, "fair_noise_only", *more, "privacy.max_epsilon=1.0")
+    budgeted = cell(data, "fair_noise_only", *more, "privacy.max_epsilon=6")
     most = int(budgeted.guard.budget[0])
     state = budgeted.start()
     for number in range(60):

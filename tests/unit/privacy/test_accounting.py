@@ -104,6 +104,11 @@ def test_no_noise_and_no_release():
     assert collapsed([]) == math.inf and collapsed([3.0, 0.0]) == 0.0
 
 
+def test_what_would_take_gigabytes_is_bounded_instead():
+    for releases in ({(0.1, 0.5): 1_000}, {(30.0, 1e-3): 20_000_000}):
+        assert epsilon_of(releases, DELTA) == renyi_epsilon(releases, DELTA)
+
+
 def test_calibrations_differ_as_they_should():
     """At epsilon 0.95 the analytic noise is 23 % less; both follow a vector of budgets, as deviations make them."""
     budgets = jnp.asarray([0.95, 0.38, 0.1])

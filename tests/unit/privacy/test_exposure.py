@@ -12,7 +12,7 @@ from fairwave.privacy.budget import most_releases
 from fairwave.privacy.exposure import exposures
 from fairwave.privacy.ledger import event
 from fairwave.privacy.nominal import nominal
-from fairwave.privacy.spending import Account, Spending
+from fairwave.privacy.spending import Account, Spending, received_by
 
 DELTA = 1e-5
 DEVICES = np.arange(3)
@@ -57,6 +57,19 @@ def test_a_central_release_tells_every_coalition_the_same():
     assert one.about == 1
 
 
+def test_who_missed_a_copy_is_told_of_that_round_by_the_next():
+    """Device 0 hears odd rounds only, device 2 contributes to even rounds only: the model carries it over."""
+    both, last = np.array([1, 2]), np.array([0, 1, 2])
+    events = []
+    for number in range(4):
+        heard, subject = (last, np.array([1])) if number % 2 else (both, np.array([2]))
+        events.append(event("model", "access point", heard, 3.0, 1.0, subjects=subject))
+    (told, *_) = [one for one in exposures(events, DELTA, coalition=1) if one.audience.startswith("any 1")]
+    assert received_by(events, np.array([0]))[2].releases == {(3.0, 1.0): 2}
+    assert received_by(events[:3], np.array([0]))[2].releases == {(3.0, 1.0): 1}
+    assert told.epsilon == pytest.approx(gaussian_epsilon(collapsed([3.0] * 2), DELTA))
+
+
 def test_only_devices_that_nobody_outdoes_are_worked_out(monkeypatch):
     """A thousand devices with different samplings and steps: the worst is that of all, found with a few evaluations."""
     draw = np.random.default_rng(0)
@@ -77,6 +90,10 @@ def test_one_unproven_message_spoils_it_for_those_who_hear_it():
     assert ap.epsilon == math.inf and ap.about == 2
     assert ap.reason == "no sensitivity is proved for gradients (no noise)"
     assert exposures(events[:1], DELTA)[0].epsilon < math.inf
+    nobody = [event(kind, "access point", np.array([], int)) for kind in ("model", "deviation")]
+    assert exposures([event("update", "device", np.array([], int)), *nobody], DELTA) == []
+    (lossy,) = exposures([event("update", "device", DEVICES, 4.0, 0.5, lost_delta=1e-5)], DELTA)
+    assert math.isinf(lossy.epsilon) and "raise privacy.delta" in lossy.reason
     assert exposures([], DELTA) == []
 
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest
 
-from fairwave.privacy import hardened_noise
+from fairwave.privacy import exact_noise, hardened_noise
+from fairwave.privacy.exact_noise import PER_STD as EXACT_PER_STD
 from fairwave.privacy.exact_noise import exactly_noised
-from fairwave.privacy.hardened_noise import DISTANCE, grid_step, hardened_noised, normal_of_bits, on_grid
+from fairwave.privacy.hardened_noise import exactly_moved, grid_step, hardened_noised, moved_by
 from fairwave.privacy.noise import floating_point_delta, noised, random_bits, standard_normal
 
 LENGTH = 109_386
@@ -74,51 +75,51 @@ def test_released_values_are_on_a_grid_that_follows_from_the_std_alone():
 
 
 @pytest.mark.parametrize("std", [1.0, 1.3, 1.999])
-@pytest.mark.parametrize("value", [0.0, 0.03, -5.06e3])
-def test_the_law_is_a_rounded_gaussian_up_to_the_stated_distance(std, value):
-    """Every grid cell's probability, counted over all 2^53 inputs by bisection, against mpmath's."""
-    step, half = grid_step(std), 2**52
-    centre = round(value / step)
-    reach = int(9 * std / step)
-    cells = np.arange(centre - reach, centre + reach + 1)
+@pytest.mark.parametrize("rest", [0.0, 0.03, -0.06])
+def test_double_precision_decides_only_what_is_beyond_doubt(std, rest):
+    """Every border between two grid cells is found by bisection over all 2^52 intervals; around it, an interval is
+    either in doubt or leads to one cell from end to end, by mpmath."""
+    step = grid_step(std)
+    ratio, half = std / step, 2**52
 
-    def cell_of(rank: np.ndarray, sign: int) -> np.ndarray:
-        """Where the rank-th magnitude (from the largest) with that sign goes: monotone in the rank."""
-        bits = (rank.astype(np.uint64) << np.uint64(12)) | np.uint64(sign)
-        values = np.full(rank.shape, value)
-        return np.rint(on_grid(values, std * normal_of_bits(bits), step) / step)
+    def cells(ranks: np.ndarray, sign: int) -> tuple[np.ndarray, np.ndarray]:
+        bits = (ranks.astype(np.uint64) << np.uint64(12)) | np.uint64(sign)
+        return moved_by(bits, np.full(ranks.shape, rest), ratio, step)
 
-    probability = np.zeros(cells.size)
     for sign in (0, 1):
-        falling = cell_of(np.array([0]), sign)[0] > cell_of(np.array([half - 1]), sign)[0]
+        ends = np.linspace(0, half - 1, 4_000).astype(np.int64)
+        low, high = ends[:-1], ends[1:]
+        before = cells(low, sign)[0]
+        for _ in range(45):
+            middle = (low + high) // 2
+            same = cells(middle, sign)[0] == before
+            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        borders = np.unique(high[(high > 2**20) & (cells(high, sign)[0] != before)])
+        ranks = np.unique(np.clip(borders[::7, None] + np.arange(-12, 13)[None, :], 1, half - 2).ravel())
+        moved, doubtful = cells(ranks, sign)
+        assert borders.size > 20 and doubtful.any() and not doubtful.all()
+        for rank, cell in zip(ranks[~doubtful].tolist(), moved[~doubtful].tolist(), strict=True):
+            for more in (bytes(32), b"\xff" * 32):
+                assert exactly_moved((rank << 12) | sign, more, rest, ratio, step) == cell
 
-        def ranks_up_to(cell: np.ndarray, sign: int = sign, falling: bool = falling) -> np.ndarray:
-            """How many ranks go to that cell or beyond it, seen from the far end."""
-            low, high = np.zeros(cell.shape, np.int64), np.full(cell.shape, half, np.int64)
-            while (low < high).any():
-                middle = (low + high) // 2
-                at = cell_of(np.minimum(middle, half - 1), sign)
-                beyond = (at >= cell) if falling else (at <= cell)
-                low, high = np.where(beyond & (low < high), middle + 1, low), np.where(beyond, high, middle)
-            return low
 
-        edge = ranks_up_to(cells), ranks_up_to(cells + (1 if falling else -1))
-        probability += (edge[0] - edge[1]) / 2.0**53
-    with mpmath.workdps(40):
-
-        def exact(cell: int) -> float:
-            ends = [(mpmath.mpf(cell) + side) * step - mpmath.mpf(value) for side in (-0.5, 0.5)]
-            low, high = (mpmath.ncdf(-abs(end) / std) for end in ends)
-            return abs(high - low) if ends[0] * ends[1] > 0 else 1 - low - high
-
-        wanted = [exact(int(cell)) for cell in cells]
-        distance = sum(abs(mpmath.mpf(float(p)) - w) for p, w in zip(probability, wanted, strict=True)) / 2
-    assert probability.sum() == pytest.approx(1.0, abs=1e-12)
-    assert float(distance) < DISTANCE
+def test_where_there_is_doubt_more_bits_decide(monkeypatch):
+    """The outermost interval reaches to infinity: its values follow the tail, beyond 8.2 std, by the extra bits."""
+    step, ratio = grid_step(1.0), 1.0 / grid_step(1.0)
+    assert moved_by(np.zeros(1, np.uint64), np.zeros(1), ratio, step)[1].all()
+    draw = np.random.default_rng(0)
+    far = [exactly_moved(0, draw.bytes(32), 0.0, ratio, step) for _ in range(200)]
+    assert max(far) < -8.2 * ratio and len(set(far)) > 3
+    with mpmath.workdps(60):
+        edge = mpmath.mpf(2) ** -53
+        share = np.mean([cell <= -135 for cell in far])
+        assert ratio == 8 and share == pytest.approx(float(mpmath.ncdf(-134.5 / ratio) / edge), abs=0.15)
+    monkeypatch.setattr(hardened_noise.os, "urandom", bytes)
+    assert (np.abs(hardened_noised(np.zeros(3), 1.0)) > 15).all()  # no randomness at all: the end of the tail
 
 
 def test_what_rounding_costs():
-    assert floating_point_delta("hardened", LENGTH) == pytest.approx(2.2e-9, rel=0.01)
+    assert 0.0 < floating_point_delta("hardened", 10**12) * (1 + math.exp(60)) < 1e-20
     assert floating_point_delta("exact", LENGTH) == floating_point_delta("simulation", LENGTH) == 0.0
 
 
@@ -146,8 +147,13 @@ def test_batches_are_as_secret_as_the_noise(source):
     np.testing.assert_array_equal(*seeded)
 
 
-def test_cutting_to_the_grid_lengthens_nothing():
-    values = np.random.default_rng(1).normal(size=300)
-    tiny = exactly_noised(values, 1e-9)
-    assert np.linalg.norm(np.trunc(values / grid_step(1.0, 1024))) * grid_step(1.0, 1024) <= np.linalg.norm(values)
-    np.testing.assert_allclose(tiny, values, atol=1e-8)
+def test_cutting_to_the_grid_parts_two_sums_by_next_to_nothing(monkeypatch):
+    """Sums just below multiples of the step, and a record that lifts every coordinate over them: the worst case."""
+    monkeypatch.setattr(exact_noise, "_sampler", lambda scale: lambda counts: counts)
+    for multiplier in (0.1, 1.3, 100.0):
+        step = grid_step(multiplier, EXACT_PER_STD)
+        below = np.full(LENGTH, 1_000 * step * (1 - 1e-9))
+        record = np.full(LENGTH, 1e-6 * step)
+        moved = exactly_noised(below + record, multiplier) - exactly_noised(below, multiplier)
+        assert np.linalg.norm(moved) < 1e-4 * 0.1  # far within the margin that clipping to 1 keeps
+    np.testing.assert_allclose(exactly_noised(np.array([0.5, -2.0]), 1e-3), [0.5, -2.0], atol=1e-13)

@@ -1,0 +1,51 @@
+"""Canaries in the gradient that a device exchanges before it trains."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fairwave.audit.training import canary_bank, own_pull
+from fairwave.audit.transcript import Claim, Transcript, coin_flips
+from fairwave.engine.device import private_gradient_map
+from fairwave.engine.private_training import Protection
+from fairwave.keys import run_key
+from fairwave.learning.dense import Dense
+from fairwave.learning.model import classifier
+from fairwave.privacy.noise import Source
+
+
+@dataclasses.dataclass(frozen=True)
+class ExchangeSubject:
+    """The gradient over all of a device's records, as mode 'provable' lets it leave the device."""
+
+    clip_norm: float = 1.0
+    source: Source = "simulation"
+    name: str = "exchanged gradient"
+
+    def run(self, claim: Claim, num_canaries: int, seed: int) -> Transcript:
+        """One gradient a round, of the same model; see `Subject`."""
+        present = coin_flips(num_canaries, seed)
+        members = np.concatenate([np.flatnonzero(present), np.flatnonzero(~present)]).astype(np.int32)
+        count = int(present.sum())
+        with jax.enable_x64(True):
+            dense = Dense((num_canaries, 2))
+            zero = jax.tree.map(lambda leaf: jnp.zeros_like(leaf)[None], dense.init(run_key(0)))
+            own = (zero, jnp.asarray(members)[None], jnp.asarray([count]), jnp.asarray([0]))
+            gradient = private_gradient_map(
+                classifier(dense.init, dense.logits, taps=dense.taps), self.protection(claim)
+            )
+            bank = canary_bank(num_canaries)
+            weights = [
+                -np.asarray(gradient((run_key(seed), jnp.asarray(turn), *bank), own)[1][0]["weight"][0])
+                for turn in range(claim.rounds)
+            ]
+        seen = own_pull(weights) * count / self.clip_norm
+        return Transcript(present, seen, seen)
+
+    def protection(self, claim: Claim) -> Protection:
+        """What the exchange is told to do."""
+        return Protection(self.clip_norm, claim.multiplier, claim.multiplier, 8, self.source)
