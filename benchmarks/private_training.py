@@ -61,7 +61,9 @@ def _training_forms() -> dict[str, Callable[[], object]]:
         jax.tree.map(jnp.zeros_like, each),
         jnp.asarray(own),
         jnp.full(DEVICES, share, jnp.int32),
+        jnp.full(DEVICES, share, jnp.int32),
         jnp.full(DEVICES, STEPS),
+        jnp.zeros(DEVICES, bool),
         jnp.arange(DEVICES),
     )
     shared = (run_key(0), jnp.asarray(0), jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels))

@@ -29,6 +29,7 @@ class Stream(enum.IntEnum):
     STRAGGLING = 9
     GRADIENT_NOISE = 10
     CENTRAL_NOISE = 11
+    ADVERSARY = 12
 
 
 def run_key(seed: int) -> Key:

@@ -64,7 +64,10 @@ class TrainingSubject:
                 noise_std=0.0,
                 protection=self.protection(claim, num_canaries),
             )
-            work = Work(zero, zero, jnp.asarray(members), jnp.asarray(count), jnp.asarray(STEPS), jnp.asarray(0))
+            held, honest = jnp.asarray(count), jnp.asarray(False)
+            work = Work(
+                zero, zero, jnp.asarray(members), held, held, jnp.asarray(STEPS), flipped=honest, index=jnp.asarray(0)
+            )
             each = jax.tree.map(lambda leaf: leaf[None], work)
             train = training_map(setting)
             weights = [

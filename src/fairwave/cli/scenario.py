@@ -34,6 +34,15 @@ def list_presets() -> None:
         typer.echo(f"{name:12} " + f"\n{'':13}".join(lines))
 
 
+@app.command("behaviours")
+def list_behaviours() -> None:
+    """Name what devices may do instead of what they should, a line each, with the default strength."""
+    from fairwave import adversaries
+
+    for behaviour in adversaries.ALL.values():
+        typer.echo(f"{behaviour.name:17} {behaviour.summary} (strength {behaviour.strength:g})")
+
+
 @app.command()
 def show(source: Source = "paper", overrides: Overrides = None) -> None:
     """Print a scenario in full, as TOML in SI units that can be edited and loaded again."""

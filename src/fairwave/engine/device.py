@@ -18,7 +18,7 @@ from fairwave.learning.local import norm, train, update_of
 from fairwave.learning.loss import Samples, local_gradient, local_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.privacy.noise import standard_normal
-from fairwave.types import Count, Key, Scalar
+from fairwave.types import Count, Flag, Key, Scalar
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +41,12 @@ class Work(eqx.Module):
     correction: Tree
     own: Int[Array, " held"]
     count: Count
+    """Samples that it trains on."""
+    held: Count
+    """Samples that it has, on which its loss is measured."""
     iterations: Count
+    flipped: Flag
+    """It takes the last class for the first, and so on."""
     index: Count
 
 
@@ -61,7 +66,7 @@ class Outcome(eqx.Module):
 def train_device(setting: LocalTraining, shared: tuple[Key, Count, Array, Array], work: Work) -> Outcome:
     """Local training of one device, from its received copy to the update that it sends."""
     root, number, inputs, labels = shared
-    samples = Samples(inputs, labels, work.own, work.count)
+    samples = Samples(inputs, jnp.where(work.flipped, jnp.max(labels) - labels, labels), work.own, work.count)
     noise_key = device_key(root, number, Stream.LOCAL_NOISE, work.index)
     batch_key = device_key(root, number, Stream.BATCH, work.index)
     size, rate, protection = setting.batch_size, setting.learning_rate, setting.protection
@@ -80,7 +85,7 @@ def train_device(setting: LocalTraining, shared: tuple[Key, Count, Array, Array]
     update = update_of(trained, work.received)
     return Outcome(
         update=with_noise(update, setting.noise_std, noise_key),
-        loss=local_loss(setting.model, trained, samples),
+        loss=local_loss(setting.model, trained, Samples(inputs, labels, work.own, work.held)),
         update_norm=norm(update),
         told_noise_std=told,
     )

@@ -17,7 +17,9 @@ FROM_PLAN = (
     "energy_j",
     "utility",
 )
-PER_DEVICE = ("loss", "received_loss", "update_norm", "deviation", "noise_std", "participating", "late", "delivered")
+PER_DEVICE = (
+    "loss", "received_loss", "update_norm", "deviation", "noise_std", "participating", "late", "delivered", "cheating",
+)  # fmt: skip
 PER_ROUND = ("global_loss", "test_accuracy", "membership_auc")
 
 Arrays = dict[str, np.ndarray]

@@ -6,6 +6,8 @@ Policies compute in double precision, models in single.
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +15,7 @@ from jaxtyping import Array, Bool, Float
 
 from fairwave.data.partition import Holdings, share_out
 from fairwave.data.sources import DataSet
+from fairwave.engine import cheating
 from fairwave.engine.access_point import aggregate_and_release
 from fairwave.engine.attendance import Attendance, Window, attendance
 from fairwave.engine.device import (
@@ -75,6 +78,7 @@ class Cell:
             self.trained_on = part_of(self.samples, jnp.asarray(self._as_many_as(data.test_labels.size)))
             self.window = Window(self.holdings)
             self.devices = jnp.arange(scenario.cell.num_devices)
+            self.cast = cheating.Cast(scenario.cheating.adversaries, scenario.cell.num_devices)
             privacy, learning = scenario.privacy, scenario.learning
             noisy = privacy.local_noise and scheme.noisy_updates
             self.local_std = float(uniform_levels(privacy, jnp.zeros(1))[0]) if noisy else 0.0
@@ -105,7 +109,7 @@ class Cell:
         window = self.scenario.utility.effort_window
         with jax.enable_x64(True):
             state: State = first_state(self.model, window, self.root, self.fleet.effort, self.devices)
-        return state
+            return dataclasses.replace(state, past=self.cast.start(state.received))
 
     def round(self, state: State, round_index: int) -> tuple[State, RoundRecord]:
         """The next state, and what happened."""
@@ -125,24 +129,36 @@ class Cell:
     def _round(self, state: State, number: Count) -> tuple[State, RoundRecord]:
         scenario, scheme = self.scenario, self.scheme
         present, members = self._present(state, number)
+        roles = self.cast.roles(int(number))
         sent = plan_and_send(
-            scheme.plan, scenario.radio, members, state.memory, self.root, number, self.devices, present
-        )
-        plan, delivered = sent.plan, sent.delivered
+            scheme.plan, scenario.radio, members, cheating.beliefs(roles, state.memory), self.root, number,
+            self.devices, present,
+        )  # fmt: skip
+        plan, delivered, copies = sent.plan, sent.delivered, state.received
+        if roles and state.past is not None:
+            plan = cheating.plans(roles, plan, members, state.memory, state.past)
+            copies = cheating.copies(roles, copies, scheme.levels(scenario.privacy, state.deviation))
         everyone = (self.window.at(number), self.window.counts)
-        received, (held, counts), iterations, arrived = part_of(
-            (state.received, everyone, plan.local_iterations, sent.arrives), present.chosen
+        used, flipped = cheating.holdings(roles, self.window.counts)
+        received, (held, counts), iterations, arrived, used, flipped = part_of(
+            (copies, everyone, plan.local_iterations, sent.arrives, used, flipped), present.chosen
         )
         received_loss, correction = self._exchange(number, received, (held, counts, present.chosen), arrived)
         trained = training_map(self.training)(
             (self.root, number, *self.samples),
-            Work(received, correction, held, counts, iterations, present.chosen),
+            Work(received, correction, held, used, counts, iterations, flipped, present.chosen),
             self.num_threads,
         )
+        updates, past = trained.update, state.past
+        if past is not None:
+            updates = cheating.updates(roles, updates, copies, past, self.root, number, present.chosen)
         after = aggregate_and_release(
-            scheme, scenario.privacy, state, trained.update, trained.told_noise_std, present, delivered, self.root,
+            scheme, scenario.privacy, state, updates, trained.told_noise_std, present, delivered, self.root,
             number, self.devices,
         )  # fmt: skip
+        dishonest = cheating.anybody(roles, scenario.cell.num_devices)
+        if past is not None:
+            past = cheating.remembered(roles, past, copies, updates, ~dishonest, after.deviation, present.chosen)
         utility = scenario.utility
         scored = delivered & (self.guard.mode != "device")
         memory = fit_efforts(utility.effort_fit, utility.effort_ridge, state.memory, plan, after.deviation, scored)
@@ -154,6 +170,7 @@ class Cell:
             plan=plan,
             participating=present.participating,
             late=sent.late,
+            cheating=jnp.asarray(dishonest),
             delivered=delivered,
             **told,
             deviation=after.deviation,
@@ -165,7 +182,7 @@ class Cell:
             membership_auc=membership_auc(self.model, after.params, self.trained_on, self.test),
         )
         spent = state.spent + (plan.local_iterations if self.guard.mode == "provable" else delivered)
-        return State(after.params, after.received, after.deviation, after.score, memory, spent), record
+        return State(after.params, after.received, after.deviation, after.score, memory, spent, past), record
 
     def _present(self, state: State, number: Count) -> tuple[Attendance, Fleet]:
         """Who takes part, and the fleet as its budgets leave it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 from jaxtyping import Array, Int
 
+from fairwave.engine.past import Past
 from fairwave.learning.model import Tree
 from fairwave.policy.contribution import Score
 from fairwave.policy.effort_fit import EffortMemory
@@ -24,6 +25,8 @@ class State(eqx.Module):
     """Each device's effort estimate, with a leading device axis."""
     spent: Int[Array, " device"]
     """Of each device's privacy budget: local steps so far, or rounds where noise is the access point's."""
+    past: Past | None
+    """What misbehaving devices make use of; None where nobody ever does."""
 
 
 class RoundRecord(eqx.Module):
@@ -35,6 +38,8 @@ class RoundRecord(eqx.Module):
     """Who was asked to take part, and had budget left to do so."""
     late: FlagPerDevice
     """Whose update came after the deadline: energy spent, update not used."""
+    cheating: FlagPerDevice
+    """Who misbehaved, as the scenario has it."""
     delivered: FlagPerDevice
     """Whose update was used; false in outage, where the channel estimate was wrong, and where it came late."""
     received_loss: PerDevice

@@ -65,6 +65,7 @@ def first_state(model: Model, effort_window: int, root: Key, effort: Effort, dev
         score=no_score(devices.size),
         memory=jax.vmap(lambda one: no_memory(one, effort_window))(each),
         spent=jnp.zeros(devices.shape, jnp.int64),
+        past=None,
     )
 
 

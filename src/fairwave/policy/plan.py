@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 
 import equinox as eqx
@@ -21,6 +22,7 @@ from fairwave.policy.problem import (
     transmit_energy_j,
 )
 from fairwave.policy.rules import Rule
+from fairwave.policy.utility import utility
 from fairwave.types import Count, Scalar
 from fairwave.wireless.device import Device
 from fairwave.wireless.energy import compute_time_s
@@ -113,3 +115,21 @@ def _case(problem: DeviceProblem, choice: Choice) -> Count:
         (choice.iterations <= device.min_iterations * (1.0 + slack), Case.MIN_ITERATIONS),
     )
     return jnp.select([flag for flag, _ in holds], [jnp.asarray(int(case)) for _, case in holds], int(Case.INTERIOR))
+
+
+def with_share(device: Device, preferences: Preferences, effort: Effort, plan: DevicePlan, share: Scalar) -> DevicePlan:
+    """The plan of a device that does this share of its iterations and spends accordingly; its upload stays."""
+    iterations = jnp.floor(share * plan.local_iterations)
+    compute_j = compute_energy_j(device, iterations)
+    energy_j = compute_j + plan.transmit_energy_j
+    reduced = dataclasses.replace(
+        plan,
+        local_iterations=iterations.astype(plan.local_iterations.dtype),
+        compute_time_s=compute_time_s(device, iterations),
+        compute_energy_j=compute_j,
+        energy_j=energy_j,
+        utility=utility(effort, compute_j, energy_j, preferences.energy_reference_j),
+    )
+    whole = share >= 1.0
+    done: DevicePlan = jax.tree.map(lambda new, old: jnp.where(whole, old, new), reduced, plan)
+    return done

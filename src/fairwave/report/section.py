@@ -7,6 +7,7 @@ import html
 from typing import TYPE_CHECKING
 
 from fairwave.metrics.intervals import Interval
+from fairwave.report.cheating_section import cheating_section
 from fairwave.report.figure_data import Panel
 from fairwave.report.headlines import PAPER_ROUNDS, SHOWN_ROUNDS, headlines
 from fairwave.report.interactive_figures import holdings_html, panel_html
@@ -51,6 +52,7 @@ def section(run: RunReport, number: int) -> str:
             _learning_table(results),
             "<h3>Energy and fairness</h3>",
             _fairness_table(results),
+            cheating_section(results),
             privacy_section(run.privacy, results),
             "<h3>How it was made</h3>",
             table(("", ""), about),

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from fairwave import adversaries
 from fairwave import schemes as registry
 from fairwave.errors import ArgumentError, ScenarioError, did_you_mean
 from fairwave.learning.aggregate import aggregate
@@ -47,6 +48,8 @@ class Order:
             broken = objection(self.scenario, registry.ALL[name])
             if broken:
                 raise ScenarioError(f"schemes: {broken}")
+        for entry in self.scenario.cheating.adversaries:
+            _check_behaviour(self.scenario, entry.behaviour)
         if self.scenario.privacy.noise_source == "exact":
             check_installed()
 
@@ -63,6 +66,16 @@ class Order:
 
 def _twice(values: Sequence[object]) -> bool:
     return len(set(values)) < len(values)
+
+
+def _check_behaviour(scenario: Scenario, name: str) -> None:
+    if name not in adversaries.ALL:
+        raise ScenarioError(f"cheating.adversaries: unknown behaviour '{name}'; {did_you_mean(name, adversaries.ALL)}")
+    if scenario.privacy.mode == "provable" and adversaries.ALL[name].share_of_data is not None:
+        raise ScenarioError(
+            f"cheating.adversaries: '{name}' changes how records are sampled, which the ledger of privacy.mode "
+            "'provable' could not account for; leave it out, or set privacy.mode=paper"
+        )
 
 
 def objection(scenario: Scenario, scheme: Scheme) -> str | None:

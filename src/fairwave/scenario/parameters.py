@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from fairwave.scenario.adversary import Cheating
 from fairwave.scenario.fading import Fading
 from fairwave.scenario.group import Group
 from fairwave.scenario.learning import Learning
@@ -191,6 +192,7 @@ class Scenario(Group):
     learning: Learning
     data: Data
     run: Run
+    cheating: Cheating = Cheating()
 
     @model_validator(mode="after")
     def _channel_error_leaves_a_signal(self) -> Scenario:
@@ -200,6 +202,17 @@ class Scenario(Group):
                 f"radio.channel_error_std {self.radio.channel_error_std:g} drowns the channel, whose mean power is "
                 f"{self.radio.fading.mean_power:g}; keep 2 * std^2 below it"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _adversaries_exist(self) -> Scenario:
+        for entry in self.cheating.adversaries:
+            missing = [device for device in entry.devices if device >= self.cell.num_devices]
+            if missing:
+                raise ValueError(
+                    f"cheating.adversaries: device {missing[0]} for '{entry.behaviour}', and the cell has "
+                    f"{self.cell.num_devices}, numbered from 0; choose among them"
+                )
         return self
 
     @model_validator(mode="after")

@@ -32,6 +32,10 @@ def to_toml(scenario: Scenario) -> str:
 def _item(value: Any) -> Any:
     import tomlkit
 
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        array = tomlkit.array()
+        array.extend(_item({key: inner for key, inner in each.items() if inner is not None}) for each in value)
+        return array
     if not isinstance(value, dict):
         return tomlkit.item(value)
     inline = tomlkit.inline_table()

@@ -1,0 +1,89 @@
+"""What a misbehaviour is: which of a device's acts it changes. Whatever it leaves out stays honest.
+
+Every act is of one device, from what that device knows: its copies, its own training, its own past.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TypeAlias
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from fairwave.policy.effort import Effort
+from fairwave.types import Count, Key, Params, Scalar
+
+SHORTEST = 1e-30
+
+
+class Witness(eqx.Module):
+    """What a device knows when it sends its update, as flat vectors."""
+
+    received: Params
+    """Its copy of the model in this round."""
+    received_before: Params
+    """Its copy in the round before."""
+    honest: Params
+    """What its training gave, as far as it trained."""
+    sent_before: Params
+    """What it sent last."""
+    usual_length: Scalar
+    """Length of the last update that it trained for honestly; of this one before that."""
+    strength: Scalar
+    number: Count
+    """Of the round, from 0."""
+    key: Key
+
+
+class Habit(eqx.Module):
+    """What an adaptive device carries over: the share of the planned iterations that it does."""
+
+    share: Scalar
+
+
+Forge: TypeAlias = Callable[[Witness], Params]
+Believe: TypeAlias = Callable[[Effort, Scalar], Effort]
+Adapt: TypeAlias = Callable[[Habit, Scalar, Scalar], Habit]
+
+
+@dataclasses.dataclass(frozen=True)
+class Behaviour:
+    """One small file each."""
+
+    name: str
+    summary: str
+    """What it does, and what its strength means."""
+    strength: float = 1.0
+    """Default."""
+    forge: Forge | None = None
+    """What it sends instead of its update."""
+    share_of_iterations: Callable[[Scalar], Scalar] | None = None
+    """Of the planned iterations, how many it does: from its strength."""
+    share_of_data: Callable[[Scalar], Scalar] | None = None
+    """Of its samples, how many it trains on."""
+    flips_labels: bool = False
+    """Trains on the wrong classes."""
+    believes: Believe | None = None
+    """What it makes itself believe about effort before it plans."""
+    adapts: Adapt | None = None
+    """How its habit follows the deviation that it is told, given its strength."""
+    pools: bool = False
+    """Devices of the same entry average their copies before they train."""
+
+
+def nothing(strength: Scalar) -> Scalar:
+    """A share of none at all."""
+    return jnp.zeros_like(strength)
+
+
+def as_strong(strength: Scalar) -> Scalar:
+    """A share that is the strength."""
+    return jnp.clip(strength, 0.0, 1.0)
+
+
+def of_length(direction: Params, length: Scalar) -> Params:
+    """A vector of that direction and length; zero if it has no direction."""
+    own = jnp.sqrt(jnp.sum(direction**2))
+    return jnp.where(own > SHORTEST, direction * (length / jnp.maximum(own, SHORTEST)), 0.0).astype(direction.dtype)

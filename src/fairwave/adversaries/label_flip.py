@@ -1,0 +1,7 @@
+"""An attacker that trains on wrong classes: the last for the first, and so on."""
+
+from __future__ import annotations
+
+from fairwave.adversaries.base import Behaviour
+
+label_flip = Behaviour(name="label_flip", summary="trains on wrong classes; strength has no meaning", flips_labels=True)

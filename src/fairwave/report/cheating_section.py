@@ -1,0 +1,45 @@
+"""Whether cheating paid: devices that misbehaved beside those that did not, in the same rounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairwave.metrics.intervals import interval
+from fairwave.report.style import with_interval
+from fairwave.report.tables import table
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_COMPARED = (
+    ("deviation", "deviation", 1.0, 3),
+    ("received_loss", "loss of the received copy", 1.0, 3),
+    ("energy_j", "energy (mJ)", 1e3, 1),
+    ("utility", "utility", 1.0, 4),
+)
+
+
+def cheating_section(results: xr.Dataset) -> str:
+    """A table, or nothing if everybody was honest."""
+    cheated = results["cheating"].fillna(0).astype(bool)
+    if not bool(cheated.any()):
+        return ""
+    rows = []
+    for scheme in map(str, results["scheme"].values):
+        rows.append((scheme, "cheats", *_means(results, scheme, cheats=True)))
+        rows.append(("", "honest", *_means(results, scheme, cheats=False)))
+    heads = ("scheme", "devices", *(title for _, title, _, _ in _COMPARED))
+    told = "Means over the rounds in which anybody misbehaved, and over the devices that did and did not."
+    return f'<h3>Does cheating pay?</h3><p class="caption">{told}</p>{table(heads, rows)}'
+
+
+def _means(results: xr.Dataset, scheme: str, *, cheats: bool) -> list[str]:
+    one = results.sel(scheme=scheme)
+    cheated = one["cheating"].fillna(0).astype(bool)
+    there = (one["participating"] == 1) & cheated.any("device") & (cheated == cheats)
+    return [
+        with_interval(interval(np.asarray(one[name].where(there).mean(("round", "device")))), digits, scale)
+        for name, _, scale, digits in _COMPARED
+    ]
