@@ -1,14 +1,21 @@
-"""Arrays and states as bytes, and back."""
+"""Arrays, ledger events and states as bytes, and back."""
 
 from __future__ import annotations
 
+import dataclasses
 import io
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
 
 from fairwave.engine.records import Arrays
 from fairwave.engine.state import State
+from fairwave.privacy.ledger import ReleaseEvent
+
+_WORDS = ("content", "sender", "audience", "basis", "proven_sensitivity")
+"""Of a ledger event: what is no array, in the order of the table."""
 
 
 def pack(arrays: Arrays) -> bytes:
@@ -22,6 +29,19 @@ def unpack(content: bytes) -> Arrays:
     """What `pack` packed."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}
+
+
+def event_row(event: ReleaseEvent) -> tuple[object, ...]:
+    """A ledger event as its words and its packed arrays."""
+    words = [getattr(event, name) for name in _WORDS]
+    arrays = {field.name: getattr(event, field.name) for field in dataclasses.fields(event) if field.name not in _WORDS}
+    return (*words, pack(arrays))
+
+
+def event_of(words: Sequence[Any], arrays: bytes) -> ReleaseEvent:
+    """What `event_row` took apart."""
+    described: dict[str, Any] = dict(zip(_WORDS, words, strict=True))
+    return ReleaseEvent(**described | unpack(arrays))
 
 
 def pack_state(state: State) -> bytes:

@@ -11,7 +11,6 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from fairwave.privacy.ledger import Ledgers, ReleaseEvent
 from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failures
 from fairwave.runs.integrity import description_digest, part_digest, round_digest, track_digest, verify
 from fairwave.runs.order import Order, Track
-from fairwave.runs.packing import pack, unpack
+from fairwave.runs.packing import event_of, event_row, pack, unpack
 from fairwave.runs.seal import check_seal, remove_seal, seal
 from fairwave.scenario.parameters import Scenario
 
@@ -29,7 +28,6 @@ FORMAT = 2
 UNBORN = "run.sqlite.new"
 DATA = 16
 """Bytes of a fingerprint that speak of the data set alone, which all seeds share."""
-EVENT_WORDS = ("content", "sender", "audience", "basis", "proven_sensitivity")
 PART = 1 << 26
 """Bytes of a checkpoint per row, far below SQLite's limit."""
 
@@ -167,7 +165,7 @@ class RunStore:
             float(arrays["global_loss"]),
             float(arrays["test_accuracy"]),
         )
-        content, events = pack(arrays), [_event_row(event) for event in releases]
+        content, events = pack(arrays), [event_row(event) for event in releases]
         digest = round_digest(self._standing(track, number), number, content, (*summary, int(last)), events)
         with failures(self.path):
             execute = self._connection.execute
@@ -229,7 +227,7 @@ class RunStore:
                 "WHERE scheme = ? AND seed = ? ORDER BY rowid",
                 track,
             ).fetchall()
-        return [(number, _event(words, arrays)) for number, *words, arrays in rows]
+        return [(number, event_of(words, arrays)) for number, *words, arrays in rows]
 
     def ledgers(self) -> Ledgers:
         """The ledgers of all tracks that have begun."""
@@ -267,16 +265,3 @@ def _order_as_text(order: Order) -> dict[str, str]:
 def _describe(connection: sqlite3.Connection, described: dict[str, str]) -> None:
     rows = {**described, "digest": description_digest(described)}
     connection.executemany("INSERT INTO run VALUES (?, ?)", rows.items())
-
-
-def _event(words: Sequence[Any], arrays: bytes) -> ReleaseEvent:
-    described: dict[str, Any] = dict(zip(EVENT_WORDS, words, strict=True))
-    return ReleaseEvent(**described | unpack(arrays))
-
-
-def _event_row(event: ReleaseEvent) -> tuple[object, ...]:
-    words = [getattr(event, name) for name in EVENT_WORDS]
-    arrays = {
-        field.name: getattr(event, field.name) for field in dataclasses.fields(event) if field.name not in EVENT_WORDS
-    }
-    return (*words, pack(arrays))
