@@ -84,7 +84,7 @@ def test_what_is_printed_is_what_dp_accounting_gives_for_the_steps_that_were_mad
     store.close()
     worst = max(epsilon for _, epsilon in printed.values())
     assert f"access point: epsilon {worst:.3f}" in said.out
-    assert f"any device: epsilon {worst:.3f}, no more than the access point" in said.out
+    assert f"any other device: epsilon {worst:.3f}, no more than the access point" in said.out
     page = cli("report", folder)
     assert page.code == 0 and f"{worst:.3f}" in (folder / "report.html").read_text()
 
@@ -117,7 +117,7 @@ def test_noise_at_a_trusted_access_point(cli, tmp_path):
     told = cli("privacy", folder, "--coalition", 2).out
     expected = dp_accounting.get_epsilon_gaussian(4 / np.sqrt(3), 1e-5)
     assert "access point: epsilon infinite" in told and "The access point is trusted" in told
-    for audience in ("device 0", "any 2 devices together", "the public"):
+    for audience in ("any other device", "all other devices together", "the public"):
         assert f"{audience}: epsilon {expected:.3f}" in told
     page = cli("report", folder)
     assert page.code == 0
@@ -134,7 +134,7 @@ def test_noise_at_a_trusted_access_point(cli, tmp_path):
         (["learning.gradient_exchange=true", "privacy.exchange_noise_multiplier=9"], "kept by counting local steps"),
         (["privacy.mode=device", "learning.gradient_exchange=true"], "tells every device the mean gradient"),
         (["privacy.mode=device", "privacy.copies=independent"], "average the noise away"),
-        (["privacy.max_epsilon=0.01"], "pays for 0 steps"),
+        (["privacy.max_epsilon=0.01"], "pays for 0 local steps"),
         (["privacy.clip_norm=1e-9"], "out of range"),
         (["privacy.mode=paper"], "privacy.max_epsilon 8 cannot be kept"),
         (["privacy.mode=paper", "privacy.max_epsilon=unset", "privacy.noise_source=exact"], "guards a proof"),

@@ -55,8 +55,8 @@ class Behaviour:
     name: str
     summary: str
     """What it does, and what its strength means."""
-    strength: float = 1.0
-    """Default."""
+    strength: float | None = 1.0
+    """Default; None where it has no meaning."""
     forge: Forge | None = None
     """What it sends instead of its update."""
     share_of_iterations: Callable[[Scalar], Scalar] | None = None

@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from fairwave.adversaries.base import Behaviour
 
-coalition = Behaviour(
-    name="coalition", summary="devices of one entry average their copies; strength has no meaning", pools=True
-)
+coalition = Behaviour(name="coalition", summary="devices of one entry average their copies", strength=None, pools=True)

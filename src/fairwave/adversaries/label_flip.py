@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from fairwave.adversaries.base import Behaviour
 
-label_flip = Behaviour(name="label_flip", summary="trains on wrong classes; strength has no meaning", flips_labels=True)
+label_flip = Behaviour(name="label_flip", summary="trains on wrong classes", strength=None, flips_labels=True)

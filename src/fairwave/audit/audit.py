@@ -45,16 +45,20 @@ def verdict_on(subject: Subject, claim: Claim, num_canaries: int, seed: int) -> 
     return Verdict(subject.name, findings)
 
 
+def check_claims(scenario: Scenario) -> None:
+    """Refuse a scenario that claims nothing."""
+    if scenario.privacy.mode == "paper":
+        raise ScenarioError(
+            "privacy.mode: 'paper' claims nothing, so that there is nothing to audit; choose 'provable' or 'device', "
+            "such as in the preset 'fair'"
+        )
+
+
 def audit(
     scenario: Scenario, num_canaries: int = CANARIES, epsilon: float = EPSILON, seed: int = 0
 ) -> Iterator[Verdict]:
     """Of each part of the code that the scenario's claims rest on, one after the other."""
     privacy = scenario.privacy
-    if privacy.mode == "paper":
-        raise ScenarioError(
-            "privacy.mode: 'paper' claims nothing, so that there is nothing to audit; choose 'provable' or 'device', "
-            "such as in the preset 'fair'"
-        )
     claim = Claim.of_total(epsilon, RELEASES, privacy.delta)
     if privacy.mode == "device":
         yield verdict_on(CentralSubject(registry.ALL["max_power"], privacy), claim, num_canaries, seed)

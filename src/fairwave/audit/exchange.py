@@ -8,13 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fairwave.audit.training import canary_bank, own_pull
+from fairwave.audit.training import canary_bank, canary_model, own_pull
 from fairwave.audit.transcript import Claim, Transcript, coin_flips
 from fairwave.engine.device import private_gradient_map
 from fairwave.engine.private_training import Protection
 from fairwave.keys import run_key
-from fairwave.learning.dense import Dense
-from fairwave.learning.model import classifier
 from fairwave.privacy.noise import Source
 
 
@@ -32,12 +30,10 @@ class ExchangeSubject:
         members = np.concatenate([np.flatnonzero(present), np.flatnonzero(~present)]).astype(np.int32)
         count = int(present.sum())
         with jax.enable_x64(True):
-            dense = Dense((num_canaries, 2))
-            zero = jax.tree.map(lambda leaf: jnp.zeros_like(leaf)[None], dense.init(run_key(0)))
+            model = canary_model(num_canaries)
+            zero = jax.tree.map(lambda leaf: jnp.zeros_like(leaf)[None], model.init(run_key(0)))
             own = (zero, jnp.asarray(members)[None], jnp.asarray([count]), jnp.asarray([0]))
-            gradient = private_gradient_map(
-                classifier(dense.init, dense.logits, taps=dense.taps), self.protection(claim)
-            )
+            gradient = private_gradient_map(model, self.protection(claim))
             bank = canary_bank(num_canaries)
             weights = [
                 -np.asarray(gradient((run_key(seed), jnp.asarray(turn), *bank), own)[1][0]["weight"][0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax.numpy as jnp
 from jaxtyping import Array
 
@@ -19,14 +21,18 @@ from fairwave.types import FlagPerDevice
 
 def blank_state(size: int, num_devices: int) -> State:
     """Everybody holds zeros."""
-
-    def losses(params: Tree, inputs: Inputs, labels: Labels) -> Array:
-        return jnp.zeros(labels.shape)
-
-    model = Model(init=lambda key: {"w": jnp.zeros(size, jnp.float32)}, losses=losses)
+    model = _blank_model(size)
     effort = Effort(scale=jnp.asarray(0.1), decay_j=jnp.asarray(1.0))
     state: State = first_state(model, 1, run_key(0), effort, jnp.arange(num_devices))
     return state
+
+
+@functools.cache
+def _blank_model(size: int) -> Model:
+    def losses(params: Tree, inputs: Inputs, labels: Labels) -> Array:
+        return jnp.zeros(labels.shape)
+
+    return Model(init=lambda key: {"w": jnp.zeros(size, jnp.float32)}, losses=losses)
 
 
 def released(

@@ -77,7 +77,7 @@ def _separation(scores: np.ndarray, present: np.ndarray, claim: Claim, alarm: fl
     separation = float(there.mean() - absent.mean()) / max(spread, 1e-300)
     error = math.sqrt(1.0 / there.size + 1.0 / absent.size + 0.5 * separation**2 / scores.size)
     probability = float(norm.sf((separation - claim.separation) / error))
-    measured = f"mu {separation:.3f} ± {norm.isf(0.025) * error:.3f}"
+    measured = f"mu {separation:.3f} ± {norm.isf(0.025) * error:.3f} (95 %)"
     return Finding("canaries, Gaussian", measured, f"{claim.separation:.3f}", probability, probability < alarm)
 
 

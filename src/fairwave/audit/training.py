@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from fairwave.engine.device import LocalTraining, Work, training_map
 from fairwave.engine.private_training import Protection
 from fairwave.keys import run_key
 from fairwave.learning.dense import Dense
-from fairwave.learning.model import classifier
+from fairwave.learning.model import Model, classifier
 from fairwave.privacy.noise import Source
 
 STEPS = 5
@@ -22,6 +23,13 @@ LOUDNESS = 1e3
 """Length of a canary's input: clipping has to act."""
 RATE = 1e-9
 """So small that the model, and with it every gradient, stays where it was: rounds can be added up."""
+
+
+@functools.cache
+def canary_model(num_canaries: int, by_layer: bool = True) -> Model:
+    """Softmax regression with an input per canary; the same object for the same size, so that it is compiled once."""
+    dense = Dense((num_canaries, 2))
+    return classifier(dense.init, dense.logits, taps=dense.taps if by_layer else None)
 
 
 def canary_bank(num_canaries: int) -> tuple[jax.Array, jax.Array]:
@@ -55,10 +63,10 @@ class TrainingSubject:
         rounds = claim.rounds // STEPS
         with jax.enable_x64(True):
             bank = canary_bank(num_canaries)
-            dense = Dense((num_canaries, 2))
-            zero = jax.tree.map(jnp.zeros_like, dense.init(run_key(0)))
+            model = canary_model(num_canaries, self.by_layer)
+            zero = jax.tree.map(jnp.zeros_like, model.init(run_key(0)))
             setting = LocalTraining(
-                model=classifier(dense.init, dense.logits, taps=dense.taps if self.by_layer else None),
+                model=model,
                 batch_size=num_canaries if self.sampling == 1.0 else max(1, round(self.sampling * count)),
                 learning_rate=RATE,
                 noise_std=0.0,

@@ -43,13 +43,16 @@ def audit(
     from fairwave.audit.audit import ALARM, RELEASES
     from fairwave.audit.audit import audit as verdicts
 
+    scenarios = _scenarios(source, overrides)
     typer.echo(
         f"{canaries} canaries, {RELEASES} releases that claim epsilon {epsilon:g} in all; each test raises a false "
         f"alarm with probability {ALARM:g}"
     )
     flagged = []
-    for scenario in _scenarios(source, overrides):
-        typer.echo(f"\nprivacy.mode '{scenario.privacy.mode}', noise '{scenario.privacy.noise_source}'")
+    for scenario in scenarios:
+        typer.echo(
+            f"\nprivacy.mode '{scenario.privacy.mode}', noise that proves from '{scenario.privacy.noise_source}'"
+        )
         for verdict in verdicts(scenario, canaries, epsilon, seed):
             _print(verdict)
             flagged += [verdict.subject] if verdict.flagged else []
@@ -59,10 +62,13 @@ def audit(
 
 
 def _scenarios(source: str | None, overrides: list[str] | None) -> list[Scenario]:
+    from fairwave.audit.audit import check_claims
     from fairwave.scenario.loading import load_scenario
 
     if source is not None:
-        return [load_scenario(source, overrides or [])]
+        scenario = load_scenario(source, overrides or [])
+        check_claims(scenario)
+        return [scenario]
     return [load_scenario("fair", [*(overrides or []), f"privacy.mode={mode}"]) for mode in ("provable", "device")]
 
 
@@ -71,4 +77,4 @@ def _print(verdict: Verdict) -> None:
     for finding in verdict.findings:
         mark = "!" if finding.flagged else " "
         beside = f"claimed {finding.claimed:10} p = {finding.probability:.2g}"
-        typer.echo(f"  {mark} {finding.test:26} {finding.measured:26} {beside}")
+        typer.echo(f"  {mark} {finding.test:26} {finding.measured:27} {beside}")

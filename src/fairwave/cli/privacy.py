@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairwave.cli.arguments import RunFolder
+from fairwave.errors import StoreError
 
 if TYPE_CHECKING:
     from fairwave.privacy.exposure import Exposure
@@ -37,6 +38,8 @@ def privacy(
     store.close()
     account = run_account(order.scenario, ledgers, coalition)
     seeds = ", for the seed that costs most" if len(order.seeds) > 1 else ""
+    if not account.schemes:
+        raise StoreError(f"{run}: no round is stored yet; run 'fairwave resume {run}'")
     typer.echo(f"privacy.mode '{account.scenario.privacy.mode}', at delta {account.delta:g}{seeds}\n")
     for scheme in account.schemes:
         _print_scheme(scheme, account.delta)
@@ -45,8 +48,9 @@ def privacy(
 
 def _print_scheme(scheme: SchemeAccount, delta: float) -> None:
     from fairwave.report.privacy_account import cost
+    from fairwave.report.style import counted
 
-    typer.echo(f"{scheme.scheme}, {scheme.rounds} rounds (seed {scheme.seed})")
+    typer.echo(f"{scheme.scheme}, {counted(scheme.rounds, 'round')} (seed {scheme.seed})")
     for exposure in scheme.exposures:
         typer.echo(f"  {exposure.audience}: {_cost(exposure, delta)}")
         if exposure.reason:
@@ -54,7 +58,7 @@ def _print_scheme(scheme: SchemeAccount, delta: float) -> None:
     if any(exposure.derived for exposure in scheme.exposures):
         typer.echo("    (all that the access point sends is computed from what it received, which costs nothing more)")
     if scheme.devices:
-        typer.echo("  device     steps  of a record in one  noise multiplier   epsilon")
+        typer.echo("  device     steps       sampling rate  noise multiplier   epsilon")
     for device, account in scheme.devices.items():
         for (multiplier, sampling), steps in account.releases.items():
             typer.echo(
@@ -64,15 +68,17 @@ def _print_scheme(scheme: SchemeAccount, delta: float) -> None:
 
 def _cost(exposure: Exposure, delta: float) -> str:
     from fairwave.report.privacy_account import cost
+    from fairwave.report.style import counted
 
     account = exposure.account
     if exposure.derived:
         return f"epsilon {cost(exposure.epsilon)}, no more than the access point"
-    told = f"epsilon {cost(exposure.epsilon)} about device {exposure.about}, after {account.messages} messages"
+    whom = "every device" if exposure.about is None else f"device {exposure.about}"
+    told = f"epsilon {cost(exposure.epsilon)} about {whom}, after {counted(account.messages, 'message')}"
     if account.unproven:
         return told
     lost = f"; {account.lost_delta:.1e} of delta pays for overfull batches and rounding" if account.lost_delta else ""
-    return f"{told} (by Renyi divergences {cost(account.renyi(delta))}{lost})"
+    return f"{told} (a looser bound, by Renyi divergences: {cost(account.renyi(delta))}{lost})"
 
 
 def _print_words(account: RunAccount) -> None:

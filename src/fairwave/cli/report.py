@@ -48,13 +48,13 @@ def _read(name: str, folder: Path) -> RunReport:
     from fairwave.report.privacy_account import run_account
     from fairwave.report.privacy_history import epsilon_panels
     from fairwave.report.section import RunReport
-    from fairwave.runs.session import results
+    from fairwave.runs.session import ended_early, results
     from fairwave.runs.store import RunStore
     from fairwave.scenario.show import to_toml
 
     store = RunStore(folder)
     dataset, toml = results(store), to_toml(store.order.scenario)
-    scenario, ledgers = store.order.scenario, store.ledgers()
+    scenario, ledgers, notes = store.order.scenario, store.ledgers(), ended_early(store)
     store.close()
     figures = [*panels(dataset), *epsilon_panels(scenario.privacy, ledgers)]
-    return RunReport(name, dataset, toml, figures, run_account(scenario, ledgers))
+    return RunReport(name, dataset, toml, figures, run_account(scenario, ledgers), notes)

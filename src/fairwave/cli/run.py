@@ -60,6 +60,10 @@ def start(order: Order, folder: Path) -> None:
     from fairwave.runs.session import planned
     from fairwave.runs.session import run as run_into
 
+    if order.scenario.privacy.noise_source == "exact":
+        typer.echo(
+            "exact noise takes seconds for every local step of a large model; 'hardened' is far faster", err=True
+        )
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     whole = planned(order, folder)
     with _safe(folder), watching(whole.rounds * len(list(whole.tracks()))) as watch:
@@ -101,28 +105,16 @@ def _tell(folder: Path, worked: bool) -> None:
     from rich.console import Console
 
     from fairwave.report.run_table import run_table
-    from fairwave.runs.session import results
+    from fairwave.runs.session import ended_early, results
     from fairwave.runs.store import RunStore
 
     store = RunStore(folder)
-    order, table = store.order, run_table(results(store))
-    ended = [(track, store.summary(track)) for track in order.tracks()]
+    table, ended = run_table(results(store)), ended_early(store)
     store.close()
     Console(width=None if sys.stdout.isatty() else 120).print(table)
-    for track, summary in ended:
-        if summary.finished and summary.rounds < order.rounds:
-            typer.echo(
-                f"{track.scheme} with seed {track.seed} ended after {summary.rounds} of {order.rounds} rounds: "
-                f"{_why_early(order)}"
-            )
+    for sentence in ended:
+        typer.echo(sentence)
     typer.echo(f"{'done' if worked else 'already done'}: {folder}   (report: fairwave report {_quoted(folder)})")
-
-
-def _why_early(order: Order) -> str:
-    run, budget = order.scenario.run, order.scenario.privacy.max_epsilon
-    target = "its target was reached" if run.target_loss or run.target_accuracy else ""
-    spent = f"no device has privacy budget left (privacy.max_epsilon {budget:g})" if budget else ""
-    return " or ".join(filter(None, (target, spent)))
 
 
 def _quoted(folder: Path) -> str:

@@ -48,7 +48,7 @@ def show(run: RunFolder) -> None:
     from rich.console import Console
 
     from fairwave.report.run_table import run_table
-    from fairwave.runs.session import results
+    from fairwave.runs.session import ended_early, results
     from fairwave.runs.store import RunStore
     from fairwave.scenario.show import to_toml
 
@@ -56,7 +56,7 @@ def show(run: RunFolder) -> None:
     for name, value in store.about.items():
         if name not in ("scenario", "schemes", "seeds", "format"):
             typer.echo(f"{name}: {value}")
-    typer.echo(f"progress: {_progress(store)}\n")
+    typer.echo("\n".join((f"progress: {_progress(store)}", *ended_early(store), "")))
     typer.echo(to_toml(store.order.scenario))
     if any(store.summary(track).rounds for track in store.order.tracks()):
         Console(width=None if sys.stdout.isatty() else 120).print(run_table(results(store)))

@@ -40,7 +40,8 @@ def list_behaviours() -> None:
     from fairwave import adversaries
 
     for behaviour in adversaries.ALL.values():
-        typer.echo(f"{behaviour.name:17} {behaviour.summary} (strength {behaviour.strength:g})")
+        strength = "" if behaviour.strength is None else f" (strength, {behaviour.strength:g} if left out)"
+        typer.echo(f"{behaviour.name:17} {behaviour.summary}{strength}")
 
 
 @app.command()

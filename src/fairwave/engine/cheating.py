@@ -61,7 +61,7 @@ class Cast:
                 behaviour = ALL[entry.behaviour]
                 members = np.isin(np.arange(self._num_devices), entry.devices)
                 strength = behaviour.strength if entry.strength is None else entry.strength
-                played.append(Role(behaviour, members, strength))
+                played.append(Role(behaviour, members, 1.0 if strength is None else strength))
         return played
 
 

@@ -85,8 +85,9 @@ class Cell:
         budget, needed = self.guard.budget, self._needed()
         if budget is not None and not (budget >= needed).any():
             raise ScenarioError(
-                f"privacy.max_epsilon: {scenario.privacy.max_epsilon:g} pays for {budget.max()} steps or rounds of a "
-                f"device, and taking part once needs {needed.min():g}; raise it, or privacy.noise_multiplier"
+                f"privacy.max_epsilon: {scenario.privacy.max_epsilon:g} pays for {budget.max()} "
+                f"{'local steps' if privacy.mode == 'provable' else 'rounds'} of a device, and taking part once needs "
+                f"{needed.min():g} (compute.min_iterations); raise it, privacy.noise_multiplier, or the samples held"
             )
         self.training = LocalTraining(
             model, learning.batch_size, learning.learning_rate, self.local_std, self.guard.protection

@@ -22,8 +22,8 @@ class Exposure:
     """What one audience can learn about one unit of the device that it learns most about."""
 
     audience: str
-    about: int
-    """The device."""
+    about: int | None
+    """The device; None if it is the same for all."""
     account: Account
     epsilon: float
     reason: str
@@ -33,7 +33,7 @@ class Exposure:
 
 
 def exposures(events: Sequence[ReleaseEvent], delta: float, coalition: int | None = None) -> list[Exposure]:
-    """Access point, the device that hears most, a coalition of so many devices (left out: all), the public."""
+    """Access point, any other device, a coalition of so many others (left out: all), the public."""
     sent = [event for event in events if event.sender == "device"]
     told = [event for event in events if event.sender == "access point"]
     found = [_worst("access point", Spending().add(sent).accounts(), delta)]
@@ -41,23 +41,23 @@ def exposures(events: Sequence[ReleaseEvent], delta: float, coalition: int | Non
     if found[0] is not None and ears.size and all(event.basis == "messages" for event in told):
         found += [
             dataclasses.replace(found[0], audience=name, derived=True)
-            for name in ("any device", _together(coalition or ears.size, ears.size), "the public")
+            for name in ("any other device", _together(coalition or ears.size, ears.size), "the public")
         ]
     elif ears.size:
+        # One more than asked for, in case the device in question is among the best placed: an upper bound.
         found += [
-            _most_told(told, ears, delta),
-            _worst(
-                _together(coalition or ears.size, ears.size),
-                received_by(told, _best_placed(told, ears, coalition or ears.size)),
-                delta,
-            ),
-            _worst("the public", received_by(told, ears), delta),
+            _worst(name, received_by(told, _best_placed(told, ears, size + 1)), delta)
+            for name, size in (
+                ("any other device", 1),
+                (_together(coalition or ears.size, ears.size), coalition or ears.size),
+                ("the public", ears.size),
+            )
         ]
     return [one for one in found if one is not None]
 
 
 def _together(size: int, of: int) -> str:
-    return f"all {of} devices together" if size >= of else f"any {size} devices together"
+    return "all other devices together" if size >= of - 1 else f"any {size} other devices together"
 
 
 def _best_placed(told: Sequence[ReleaseEvent], ears: np.ndarray, size: int) -> np.ndarray:
@@ -67,11 +67,6 @@ def _best_placed(told: Sequence[ReleaseEvent], ears: np.ndarray, size: int) -> n
         for device, std in zip(event.devices.tolist(), event.noise_std.tolist(), strict=True):
             precision[device] += 1.0 / std**2 if std > 0.0 else math.inf
     return np.array(sorted(precision, key=lambda device: -precision[device])[:size])
-
-
-def _most_told(told: Sequence[ReleaseEvent], ears: np.ndarray, delta: float) -> Exposure | None:
-    device = int(_best_placed(told, ears, 1)[0])
-    return _worst(f"device {device}", received_by(told, np.array([device])), delta)
 
 
 def _worst(audience: str, accounts: Mapping[int, Account], delta: float) -> Exposure | None:
@@ -84,7 +79,8 @@ def _worst(audience: str, accounts: Mapping[int, Account], delta: float) -> Expo
     reason = f"no sensitivity is proved for {', '.join(account.unproven)}" if account.unproven else ""
     if account.lost_delta >= delta:
         reason = f"overfull batches and rounding use up all of delta ({account.lost_delta:.1e}); raise privacy.delta"
-    return Exposure(audience, device, account, costs[device], reason)
+    alike = all((one.releases, one.unproven) == (account.releases, account.unproven) for one in accounts.values())
+    return Exposure(audience, None if alike else device, account, costs[device], reason)
 
 
 def _candidates(accounts: Mapping[int, Account]) -> list[int]:

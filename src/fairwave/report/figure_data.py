@@ -74,7 +74,7 @@ def _accuracy(results: xr.Dataset) -> Panel:
         Series(str(name), results["round"].values, accuracy.sel(scheme=name).values)
         for name in results["scheme"].values
     ]
-    caption = "Of the access point's true model, which no device ever sees; not in the paper."
+    caption = "Of the access point's own model, on test data; not in the paper."
     return Panel("accuracy", "Test accuracy", "communication round", "test accuracy", caption, series)
 
 

@@ -27,7 +27,7 @@ def panel_html(panel: Panel, prefix: str) -> str:
         if over_rounds and line.spread is not None:
             figure.add_trace(_band(line, line.spread, colour))
         bars = None if over_rounds or line.spread is None else {"type": "data", "array": line.spread, "thickness": 1}
-        mode = "lines" if over_rounds else "lines+markers" if panel.joined else "markers"
+        mode = "lines" if over_rounds and len(line.x) > 1 else "lines+markers" if panel.joined else "markers"
         figure.add_trace(
             go.Scatter(
                 x=line.x, y=line.y, error_y=bars, mode=mode, name=line.label, legendgroup=line.label,

@@ -97,9 +97,10 @@ def _composed(account: Account, delta: float) -> list[str]:
     largest = max(epsilon_of({kind: 1}, share) for kind in account.releases)
     basic, _ = basic_composition(largest, share, steps)
     strong, _ = strong_composition(largest, share, steps, 0.5 * delta)
+    worse = ", which is worse than basic where one release costs this much" if strong > basic else ""
     return [
-        f"The same {steps} releases by the paper's rules, at the same total delta: epsilon {basic:.1f} by basic "
-        f"composition, {strong:.1f} by strong composition."
+        f"The composition rules that the paper quotes would add up these {steps} releases, each of exact epsilon "
+        f"{largest:.2f} at its share of delta, to epsilon {basic:.1f} (basic) or {strong:.1f} (strong{worse})."
     ]
 
 

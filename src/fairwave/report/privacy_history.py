@@ -43,7 +43,7 @@ def epsilon_panels(privacy: Privacy, ledgers: Ledgers) -> list[Panel]:
             series,
         )
         return [nominal]
-    unit = "a record" if privacy.mode == "provable" else "all data of a device"
+    unit = "a record" if privacy.mode == "provable" else "all data"
     caption = (
         f"What the ledger proves about {unit} of the device that has spent most, at delta {privacy.delta:g}; see "
         "Privacy below for what that means."

@@ -27,8 +27,8 @@ def privacy_section(account: RunAccount, results: xr.Dataset) -> str:
         "audience",
         "about",
         f"epsilon at delta {account.delta:g}, infinite where nothing is proved",
-        "by Renyi divergences",
-        "",
+        "looser bound, by Renyi divergences",
+        "why",
     )
     rows = [row for scheme in account.schemes for row in _rows(scheme, account.delta)]
     devices = [row for scheme in account.schemes for row in _device_rows(scheme, account.delta)]
@@ -53,7 +53,8 @@ def _rows(scheme: SchemeAccount, delta: float) -> list[tuple[object, ...]]:
     for one in scheme.exposures:
         why = "no more than the access point" if one.derived else one.reason
         renyi = "" if one.derived or one.reason else cost(one.account.renyi(delta))
-        rows.append((scheme.scheme, one.audience, f"device {one.about}", cost(one.epsilon), renyi, why))
+        whom = "every device" if one.about is None else f"device {one.about}"
+        rows.append((scheme.scheme, one.audience, whom, cost(one.epsilon), renyi, why))
     return rows
 
 

@@ -36,7 +36,8 @@ def _records(scenario: Scenario) -> list[str]:
     return [
         "Protected: each training record of each device, over the whole run, against the access point, every device, "
         "any coalition of them, and the public.",
-        "Adjacent: a record is there, or its place is empty; replacing one by another is two such changes.",
+        "Adjacent: a record is there, or its place is empty (one is added or removed, and how many a device holds is "
+        "public); replacing one by another is two such changes.",
         f"How: in every local step a record enters the batch with the probability told, independently of all others; "
         f"its gradient is clipped to {privacy.clip_norm:g}, and noise of {privacy.noise_multiplier:g} times that is "
         f"added to the sum. All else is computed from such sums.{exchanged}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairwave.metrics.intervals import Interval
@@ -31,6 +32,8 @@ class RunReport:
     scenario_toml: str
     panels: list[Panel]
     privacy: RunAccount
+    notes: Sequence[str] = ()
+    """What a reader should know first."""
 
 
 def section(run: RunReport, number: int) -> str:
@@ -45,6 +48,7 @@ def section(run: RunReport, number: int) -> str:
         (
             f"<h2>{_text(run.name)}</h2>",
             f'<p class="quiet">{_text(_size(results))}</p>',
+            *(f"<p><strong>{_text(note)}</strong></p>" for note in run.notes),
             "<h3>Headlines: the proposed scheme</h3>",
             _headline_table(results),
             f'<div class="figures">{"".join(figures)}</div>',
@@ -95,7 +99,7 @@ def _headline_table(results: xr.Dataset) -> str:
     ]
     if not rows:
         return '<p class="caption">The run does not include the proposed scheme.</p>'
-    return table(("claim", "paper says", "we measure", "why they differ"), rows)
+    return table(("claim", "paper says", "we measure", "why they may differ"), rows)
 
 
 def _learning_table(results: xr.Dataset) -> str:

@@ -47,7 +47,7 @@ def _draw(axis: Any, panel: Panel) -> None:
             look["linestyle"] = "-" if panel.joined else "none"
             axis.errorbar(line.x, line.y, yerr=line.spread, capsize=2, elinewidth=0.8, **look)
             continue
-        axis.plot(line.x, line.y, **look)
+        axis.plot(line.x, line.y, marker="o" if points == 1 else None, **look)
         if line.spread is not None:
             axis.fill_between(line.x, line.y - line.spread, line.y + line.spread, color=colour, alpha=0.18, linewidth=0)
     axis.set_xlabel(panel.x_label)

@@ -89,8 +89,8 @@ def objection(scenario: Scenario, scheme: Scheme) -> str | None:
     if mode == "device" and not (scheme.same_for_all and scheme.noisy_updates):
         others = ", ".join(name for name, each in registry.ALL.items() if each.same_for_all and each.noisy_updates)
         return (
-            f"'{scheme.name}' gives devices noise by what they sent, or none, so that privacy.mode 'device' would "
-            f"prove nothing; choose among {others}"
+            f"'{scheme.name}' sends copies whose noise depends on the device, or has none, so that privacy.mode "
+            f"'device' would prove nothing; choose among {others} (--schemes)"
         )
     if mode == "device" and scheme.aggregate is not aggregate:
         return (

@@ -140,6 +140,21 @@ def results(store: RunStore) -> xr.Dataset:
     return dataset
 
 
+def ended_early(store: RunStore) -> list[str]:
+    """A sentence for every track that ended before its last round, and why."""
+    order = store.order
+    run, budget = order.scenario.run, order.scenario.privacy.max_epsilon
+    target = "its target was reached" if run.target_loss or run.target_accuracy else ""
+    spent = f"no device has privacy budget left (privacy.max_epsilon {budget:g})" if budget else ""
+    why = " or ".join(filter(None, (target, spent)))
+    status = {track: store.summary(track) for track in order.tracks()}
+    return [
+        f"{track.scheme} with seed {track.seed} ended after {now.rounds} of {order.rounds} rounds: {why}"
+        for track, now in status.items()
+        if now.finished and now.rounds < order.rounds
+    ]
+
+
 def _backend() -> str:
     import jax
 

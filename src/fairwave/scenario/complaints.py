@@ -64,6 +64,8 @@ def _siblings(place: list[str], root: type[BaseModel]) -> set[str]:
     """Keys that would have been right at that place."""
     models: list[type[BaseModel]] = [root]
     for key in place[:-1]:
+        if key.isdecimal():  # a place in a list, whose tables the list's key has led to
+            continue
         models = [inner for model in models if key in model.model_fields for inner in _models(model, key)]
     return {name for model in models for name in model.model_fields}
 

@@ -49,7 +49,7 @@ def _of_records(privacy: Privacy, learning: Learning) -> Iterator[str]:
     if learning.gradient_exchange and privacy.max_epsilon is not None:
         yield (
             "privacy.max_epsilon is kept by counting local steps, and learning.gradient_exchange spends beside them; "
-            "set it to false, or leave max_epsilon out and read 'fairwave privacy' afterwards"
+            "set it to false, or set privacy.max_epsilon=unset and read 'fairwave privacy' afterwards"
         )
 
 

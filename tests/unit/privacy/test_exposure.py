@@ -41,7 +41,12 @@ def test_steps_sampling_and_lost_delta_are_charged_to_the_device_that_made_them(
         event("deviation", "access point", DEVICES, basis="messages"),
     ]
     found = exposures([each, *told], DELTA)
-    assert [one.audience for one in found] == ["access point", "any device", "all 3 devices together", "the public"]
+    assert [one.audience for one in found] == [
+        "access point",
+        "any other device",
+        "all other devices together",
+        "the public",
+    ]
     assert len({one.epsilon for one in found}) == 1 and found[0].about == 2
     assert [one.derived for one in found] == [False, True, True, True]
 
@@ -50,9 +55,9 @@ def test_a_central_release_tells_every_coalition_the_same():
     """Only rounds in which a device was heard tell about it; more noise in some copies helps nobody."""
     first = event("model", "access point", DEVICES, np.array([2.0, 2.0, 6.0]), 0.5, subjects=np.array([0, 1]))
     second = event("model", "access point", DEVICES, 2.0, 0.5, subjects=np.array([1]))
-    ap, one, pair, public = exposures([event("update", "device", DEVICES), first, second], DELTA, coalition=2)
+    ap, one, pair, public = exposures([event("update", "device", DEVICES), first, second], DELTA, coalition=1)
     assert math.isinf(ap.epsilon) and "updates (no noise)" in ap.reason
-    assert pair.audience == "any 2 devices together" and public.audience == "the public"
+    assert pair.audience == "any 1 other devices together" and public.audience == "the public"
     assert one.epsilon == pair.epsilon == public.epsilon == pytest.approx(gaussian_epsilon(collapsed([4, 4]), DELTA))
     assert one.about == 1
 
@@ -64,7 +69,7 @@ def test_who_missed_a_copy_is_told_of_that_round_by_the_next():
     for number in range(4):
         heard, subject = (last, np.array([1])) if number % 2 else (both, np.array([2]))
         events.append(event("model", "access point", heard, 3.0, 1.0, subjects=subject))
-    (told, *_) = [one for one in exposures(events, DELTA, coalition=1) if one.audience.startswith("any 1")]
+    (told, *_) = [one for one in exposures(events, DELTA, coalition=1) if one.audience.startswith("any 1 other")]
     assert received_by(events, np.array([0]))[2].releases == {(3.0, 1.0): 2}
     assert received_by(events[:3], np.array([0]))[2].releases == {(3.0, 1.0): 1}
     assert told.epsilon == pytest.approx(gaussian_epsilon(collapsed([3.0] * 2), DELTA))

@@ -48,6 +48,7 @@ def results() -> xr.Dataset:
         "energy_j": energy, "compute_energy_j": energy / 4, "transmit_energy_j": energy * 3 / 4,
         "local_iterations": np.full(shape, 90), "uplink_rate_bps": np.full(shape, 5e6),
         "participating": np.ones(shape, bool), "received_loss": np.ones(shape), "outage": np.zeros(shape, bool),
+        "cheating": np.zeros(shape, bool), "deviation": np.zeros(shape), "utility": np.zeros(shape),
     }  # fmt: skip
     dims = ("scheme", "seed", "round", "device")
     accuracy = (("scheme", "seed", "round"), draw.random(shape[:3]))
