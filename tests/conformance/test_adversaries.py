@@ -21,6 +21,7 @@ from fairwave.policy.effort import Effort
 from fairwave.runs.order import Order
 from fairwave.scenario.adversary import Adversary, Cheating
 from fairwave.schemes import ALL as SCHEMES
+from tests.oracles.clusters import clusters
 
 DEVICES, CHEAT = 5, 3
 LAZY = ("replay", "zero_update", "noise_update", "echo_model", "echo_update", "disguised")
@@ -28,10 +29,7 @@ LAZY = ("replay", "zero_update", "noise_update", "echo_model", "echo_update", "d
 
 @pytest.fixture(scope="module")
 def data() -> DataSet:
-    draw = np.random.default_rng(0)
-    labels = draw.integers(0, 3, 400).astype(np.int32)
-    inputs = np.clip(draw.integers(0, 256, (3, 30))[labels] + draw.normal(0, 40, (400, 30)), 0, 255).astype(np.uint8)
-    return DataSet(inputs[:300], labels[:300], inputs[300:], labels[300:])
+    return clusters()
 
 
 def cell(data: DataSet, *entries: Adversary, scheme: str = "proposed", overrides: tuple[str, ...] = ()) -> Cell:

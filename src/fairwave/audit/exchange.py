@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fairwave.audit.training import canary_bank, canary_model, own_pull
+from fairwave.audit.training import canary_bank, canary_model, own_pull, present_first
 from fairwave.audit.transcript import Claim, Transcript, coin_flips
 from fairwave.engine.device import private_gradient_map
 from fairwave.engine.private_training import Protection
@@ -27,8 +27,7 @@ class ExchangeSubject:
     def run(self, claim: Claim, num_canaries: int, seed: int) -> Transcript:
         """One gradient a round, of the same model; see `Subject`."""
         present = coin_flips(num_canaries, seed)
-        members = np.concatenate([np.flatnonzero(present), np.flatnonzero(~present)]).astype(np.int32)
-        count = int(present.sum())
+        members, count = present_first(present)
         with jax.enable_x64(True):
             model = canary_model(num_canaries)
             zero = jax.tree.map(lambda leaf: jnp.zeros_like(leaf)[None], model.init(run_key(0)))

@@ -37,6 +37,11 @@ def canary_bank(num_canaries: int) -> tuple[jax.Array, jax.Array]:
     return jnp.eye(num_canaries, dtype=jnp.float32) * LOUDNESS, jnp.zeros(num_canaries, jnp.int32)
 
 
+def present_first(present: np.ndarray) -> tuple[np.ndarray, int]:
+    """Canaries in the order in which a device holds them, those that are in before the others; and how many are."""
+    return np.argsort(~present, kind="stable").astype(np.int32), int(present.sum())
+
+
 def own_pull(weights: list[np.ndarray]) -> np.ndarray:
     """From gradients to coordinates: a canary pulls its own row along (1, -1); nothing pulls along (1, 1)."""
     along, across = (np.stack([row @ side for row in weights]) / np.sqrt(2.0) for side in ([1, -1], [1, 1]))
@@ -58,8 +63,7 @@ class TrainingSubject:
     def run(self, claim: Claim, num_canaries: int, seed: int) -> Transcript:
         """Rounds of the device's own training function, from the same model; see `Subject`."""
         present = coin_flips(num_canaries, seed)
-        members = np.concatenate([np.flatnonzero(present), np.flatnonzero(~present)]).astype(np.int32)
-        count = int(present.sum())
+        members, count = present_first(present)
         rounds = claim.rounds // STEPS
         with jax.enable_x64(True):
             bank = canary_bank(num_canaries)

@@ -14,7 +14,7 @@ from fairwave.engine.attendance import Attendance
 from fairwave.engine.state import State
 from fairwave.engine.steps import part_of
 from fairwave.keys import Stream, device_key, round_key
-from fairwave.learning.model import Tree
+from fairwave.learning.model import Tree, flat_rows
 from fairwave.policy.access_point import release, released_copy
 from fairwave.policy.contribution import Score
 from fairwave.privacy.central import central_release, fill_up
@@ -22,7 +22,7 @@ from fairwave.privacy.nested import nested
 from fairwave.privacy.noise import standard_normal
 from fairwave.scenario.privacy import Privacy
 from fairwave.schemes.base import Scheme
-from fairwave.types import Count, FlagPerDevice, Key, PerDevice, Scalar, UpdatePerDevice
+from fairwave.types import Count, FlagPerDevice, Key, PerDevice, Scalar
 
 
 class Released(eqx.Module):
@@ -107,7 +107,7 @@ def _scored(scheme: Scheme, privacy: Privacy, state: State, inbox: _Inbox) -> _M
         scheme.levels,
         privacy,
         ravel_pytree(params)[0],
-        _flat(inbox.updates),
+        flat_rows(inbox.updates)[0],
         participating=inbox.used,
         last_deviation=state.deviation[inbox.chosen],
         last_score=part_of(state.score, inbox.chosen),
@@ -123,7 +123,7 @@ def _noised_mean(privacy: Privacy, state: State, inbox: _Inbox, key: Key) -> _Mo
     flat, unravel = ravel_pytree(state.global_params)
     new = central_release(
         flat,
-        _flat(inbox.updates),
+        flat_rows(inbox.updates)[0],
         inbox.used,
         key,
         clip_norm=privacy.clip_norm or 0.0,
@@ -131,7 +131,3 @@ def _noised_mean(privacy: Privacy, state: State, inbox: _Inbox, key: Key) -> _Mo
         source=privacy.noise_source,
     )
     return _Model(unravel(new.params), state.deviation, state.score, new.noise_std, new.sensitivity)
-
-
-def _flat(updates: Tree) -> UpdatePerDevice:
-    return jax.vmap(lambda tree: ravel_pytree(tree)[0])(updates)

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from fairwave.adversaries import ALL
 from fairwave.adversaries.base import Behaviour, Forge, Habit, Witness
 from fairwave.engine.past import Past
 from fairwave.keys import Stream, device_key
-from fairwave.learning.model import Tree
+from fairwave.learning.model import Tree, flat_rows
 from fairwave.policy.effort import Effort
 from fairwave.policy.effort_fit import EffortMemory
-from fairwave.policy.fleet import Fleet
+from fairwave.policy.fleet import Fleet, per_device_axes
 from fairwave.policy.plan import DevicePlan, with_share
 from fairwave.scenario.adversary import Adversary
 from fairwave.types import Count, FlagPerDevice, Key, PerDevice, Scalar
+
+_LEAST_NOISE = 1e-12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,9 +42,6 @@ class Cast:
     def __init__(self, entries: Sequence[Adversary], num_devices: int) -> None:
         self._entries = entries
         self._num_devices = num_devices
-
-    def __bool__(self) -> bool:
-        return bool(self._entries)
 
     def start(self, received: Tree) -> Past | None:
         """Before the first round; nothing is remembered if nobody ever misbehaves."""
@@ -88,12 +86,11 @@ def plans(roles: Sequence[Role], plan: DevicePlan, fleet: Fleet, memory: EffortM
             share = _chosen(role, part(jnp.full_like(share, role.strength)), share)
         if role.behaviour.adapts is not None:
             share = _chosen(role, past.habit.share, share)
-    axes = jax.tree.map(lambda leaf: 0 if leaf.ndim else None, fleet)
 
     def one(member: Fleet, own: DevicePlan, part: Scalar, effort: Effort) -> DevicePlan:
         return with_share(member.device, member.preferences, effort, own, part)
 
-    reduced: DevicePlan = jax.vmap(one, in_axes=(axes, 0, 0, 0))(fleet, plan, share, memory.effort)
+    reduced: DevicePlan = jax.vmap(one, in_axes=(per_device_axes(fleet), 0, 0, 0))(fleet, plan, share, memory.effort)
     return reduced
 
 
@@ -125,8 +122,8 @@ def updates(
     """What participants send; `honest` has their axis, everything else that of all devices."""
     if all(role.behaviour.forge is None for role in roles):
         return honest
-    flat, unravel = _flat(honest)
-    mine, before, sent = (_flat(tree)[0][chosen] for tree in (received, past.received, past.sent))
+    flat, unravel = flat_rows(honest)
+    mine, before, sent = (flat_rows(tree)[0][chosen] for tree in (received, past.received, past.sent))
     own_length = jnp.sqrt(jnp.sum(flat**2, axis=1))
     usual = jnp.where(past.usual_length[chosen] > 0.0, past.usual_length[chosen], own_length)
     keys = jax.vmap(lambda index: device_key(root, number, Stream.ADVERSARY, index))(chosen)
@@ -156,7 +153,7 @@ def remembered(
     chosen: Array,
 ) -> Past:
     """The past as the next round will see it."""
-    lengths = jnp.sqrt(jnp.sum(_flat(sent)[0] ** 2, axis=1))
+    lengths = jnp.sqrt(jnp.sum(flat_rows(sent)[0] ** 2, axis=1))
     usual = jnp.where(jnp.asarray(honest)[chosen], lengths, past.usual_length[chosen])
     habit = past.habit
     for role in roles:
@@ -171,15 +168,7 @@ def remembered(
     )
 
 
-_LEAST_NOISE = 1e-12
-
-
 def _chosen(role: Role, acted: Tree, honest: Tree) -> Tree:
     """What the role's devices do, and what all others do."""
     flags = jnp.asarray(role.played_by)
     return jax.tree.map(lambda new, old: jnp.where(flags.reshape(-1, *[1] * (old.ndim - 1)), new, old), acted, honest)
-
-
-def _flat(tree: Tree) -> tuple[Array, Callable[[Array], Tree]]:
-    one = jax.tree.map(lambda leaf: leaf[0], tree)
-    return jax.vmap(lambda each: ravel_pytree(each)[0])(tree), ravel_pytree(one)[1]

@@ -21,7 +21,7 @@ from fairwave.learning.model import Model, Tree
 from fairwave.policy.contribution import no_score
 from fairwave.policy.effort import Effort
 from fairwave.policy.effort_fit import EffortMemory, Strategy, fit_effort, no_memory
-from fairwave.policy.fleet import Fleet
+from fairwave.policy.fleet import Fleet, per_device_axes
 from fairwave.policy.plan import Case, DevicePlan, plan_round
 from fairwave.policy.rules import Rule
 from fairwave.privacy.membership import loss_attack_auc
@@ -127,8 +127,8 @@ def plan_and_send(
         plan = jax.tree.map(lambda leaf: jnp.where(asked, leaf, jnp.zeros_like(leaf)), plan)
         return plan, sent & (channel.fading_gain >= planned_gain)
 
-    axes = jax.tree.map(lambda leaf: 0 if leaf.ndim else None, members)
-    plan, arrives = jax.vmap(one, in_axes=(axes, 0, 0, 0))(members, memory, devices, present.participating)
+    axes = (per_device_axes(members), 0, 0, 0)
+    plan, arrives = jax.vmap(one, in_axes=axes)(members, memory, devices, present.participating)
     late = present.slow & (plan.case != int(Case.OUTAGE))
     return Sent(plan=plan, arrives=arrives, late=late, delivered=arrives & ~late)
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from fairwave.types import Key, Scalar
@@ -41,6 +42,12 @@ class Model:
     """Added to the mean loss, such as a regulariser."""
     taps: Callable[[Tree, Inputs, Labels], Taps] | None = None
     """For a model of dense layers, a list of {weight, bias}: makes private training cheap."""
+
+
+def flat_rows(stacked: Tree) -> tuple[Float[Array, "row param"], Callable[[Array], Tree]]:
+    """Trees with a leading axis as a matrix, and what makes one row a tree again."""
+    first = jax.tree.map(lambda leaf: leaf[0], stacked)
+    return jax.vmap(lambda each: ravel_pytree(each)[0])(stacked), ravel_pytree(first)[1]
 
 
 def cross_entropy(logits: Logits, labels: Labels) -> Float[Array, " sample"]:

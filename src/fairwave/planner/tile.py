@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from fairwave.policy.convergence import accuracy_bound
-from fairwave.policy.fleet import Fleet
+from fairwave.policy.fleet import Fleet, per_device_axes
 from fairwave.policy.plan import Case, DevicePlan, plan_round
 from fairwave.policy.rules import Rule
 from fairwave.scenario.learning import Learning
@@ -95,8 +95,7 @@ def sum_tile(setting: Setting, fleet: Fleet, channels: Channel, counts: Bool[Arr
     """
     wide, deep = channels.fading_gain.shape
     lanes = jax.tree.map(lambda leaf: jnp.repeat(leaf, deep) if leaf.ndim else leaf, fleet)
-    axes = jax.tree.map(lambda leaf: 0 if leaf.ndim else None, lanes)
-    each = jax.vmap(functools.partial(_one_draw, setting), in_axes=(axes, 0, 0))(
+    each = jax.vmap(functools.partial(_one_draw, setting), in_axes=(per_device_axes(lanes), 0, 0))(
         lanes, jax.tree.map(jnp.ravel, channels), jnp.tile(counts, wide)
     )
     each = jax.tree.map(lambda leaf: leaf.reshape(wide, deep, *leaf.shape[1:]), each)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import equinox as eqx
+import jax
 
 from fairwave.policy.effort import Effort, first_guess
 from fairwave.policy.preferences import Preferences, preferences
@@ -27,3 +28,9 @@ def fleet(scenario: Scenario, values: DeviceValues) -> Fleet:
         preferences=preferences(scenario, values),
         effort=first_guess(values),
     )
+
+
+def per_device_axes(members: Fleet) -> Fleet:
+    """Along which axis `vmap` finds the devices in each field: none where all share it."""
+    axes: Fleet = jax.tree.map(lambda leaf: 0 if leaf.ndim else None, members)
+    return axes

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from fairwave.types import Scalar, UpdatePerDevice
+from fairwave.types import FlagPerDevice, Scalar, UpdatePerDevice
 
 MARGIN = 1e-4
 """Share of the bound kept free for the rounding of lengths and sums in single precision."""
@@ -24,7 +24,7 @@ class Clipped(eqx.Module):
     """L2 distance between the value with and without one contribution, at most."""
 
 
-def clip_factor(length: Float[Array, ...], bound: float) -> Float[Array, ...]:
+def clip_factor(length: Float[Array, "*any"], bound: float) -> Float[Array, "*any"]:
     """What a vector of that length is multiplied by so that it is no longer than the bound.
 
     0 where the length is not finite: such a vector is worth nothing and has to be dropped, not multiplied.
@@ -34,7 +34,7 @@ def clip_factor(length: Float[Array, ...], bound: float) -> Float[Array, ...]:
     return jnp.where(usable, jnp.minimum(1.0, bound * (1.0 - MARGIN) / safe), 0.0).astype(length.dtype)
 
 
-def clipped_mean(vectors: UpdatePerDevice, taken: Float[Array, " device"], bound: float) -> Clipped:
+def clipped_mean(vectors: UpdatePerDevice, taken: FlagPerDevice, bound: float) -> Clipped:
     """Mean of the taken vectors, each clipped to the bound; replacing one by nothing moves it by bound over count.
 
     The count is public. A vector with anything that is not finite counts as zero.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+from typing import Any
+
 import numpy as np
 
 from fairwave.errors import ArgumentError
@@ -25,16 +28,14 @@ def exactly_noised(values: np.ndarray, std: float) -> np.ndarray:
 
 def check_installed() -> None:
     """Raise, with the remedy, if OpenDP is not there."""
-    try:
-        import opendp.prelude  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("opendp") is None:
         raise ArgumentError(
             "privacy.noise_source: 'exact' needs OpenDP, which is not installed; pip install 'fairwave[exact]', or use "
             "'hardened'"
-        ) from None
+        )
 
 
-def _sampler(scale: float):  # type: ignore[no-untyped-def]  # OpenDP's measurements have no public type
+def _sampler(scale: float) -> Any:
     import opendp.prelude as dp
 
     dp.enable_features("contrib")

@@ -18,16 +18,14 @@ from fairwave.errors import ScenarioError
 from fairwave.keys import run_key
 from fairwave.learning.models import model_of
 from fairwave.scenario.partition import Iid
+from tests.oracles.clusters import clusters
 
 DEVICES = 6
 
 
 @pytest.fixture(scope="module")
 def data() -> DataSet:
-    draw = np.random.default_rng(0)
-    labels = draw.integers(0, 3, 400).astype(np.int32)
-    inputs = np.clip(draw.integers(0, 256, (3, 30))[labels] + draw.normal(0, 40, (400, 30)), 0, 255).astype(np.uint8)
-    return DataSet(inputs[:300], labels[:300], inputs[300:], labels[300:])
+    return clusters()
 
 
 def cell(data: DataSet, name: str, *overrides: str) -> Cell:
