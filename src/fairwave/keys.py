@@ -30,6 +30,7 @@ class Stream(enum.IntEnum):
     GRADIENT_NOISE = 10
     CENTRAL_NOISE = 11
     ADVERSARY = 12
+    REWARD = 13
 
 
 def run_key(seed: int) -> Key:

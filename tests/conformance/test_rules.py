@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import lambertw
 
 from fairwave.policy import rules
 from fairwave.policy.plan import Case, DevicePlan, plan_round
@@ -113,7 +114,7 @@ def test_single_precision_is_close_to_double(devices):
     assert np.quantile(error, 0.99) < 1e-3
 
 
-@pytest.mark.parametrize("name", ["equal_energy", "priced", "least_energy"])
+@pytest.mark.parametrize("name", ["equal_energy", "priced", "least_energy", "fedl"])
 def test_comparison_rules_solve_their_own_problem(name, devices):
     """Exhaustive search over feasible choices, for the objective that each of these rules states."""
     few = {key: value[:400] for key, value in devices.items()}
@@ -140,8 +141,28 @@ def test_comparison_rules_solve_their_own_problem(name, devices):
         most, _ = brute_force.feasible_box(d)
         wanted = np.minimum(wishes.required_iterations, most)
         np.testing.assert_allclose(ours, wanted, rtol=1e-12)
-        enough = np.where(iterations >= wanted[:, None, None], energy, np.inf)
-        assert (ours_j <= enough.reshape(sent.size, -1).min(axis=1) * (1 + 1e-9)).all()
+        price = wishes.delay_price_w if name == "fedl" else np.zeros(sent.size)
+        cost = energy + price[:, None, None] * upload_s_of(d, log_snr)
+        enough = np.where(iterations >= wanted[:, None, None], cost, np.inf)
+        mine = ours_j + price * np.asarray(plan.upload_time_s)[sent]
+        assert (mine <= enough.reshape(sent.size, -1).min(axis=1) * (1 + 1e-9)).all()
+
+
+def test_energy_and_delay_is_the_published_closed_form():
+    """Tran et al. 2019, SUB2: tau = (S / B) / (1 + W((kappa / rho - 1) / e)), amplifier and circuit left out."""
+    count = 200
+    few = random_devices(count, seed=31)
+    few = few | {"circuit_power_w": np.zeros(count), "amplifier_efficiency": np.ones(count)}
+    fleet = fleet_of(few)
+    plan = plans_of(rules.ALL["fedl"], fleet)
+    noise_w = 1.0 / few["gain"]
+    exponent = 1.0 + lambertw((np.asarray(fleet.preferences.delay_price_w) / noise_w - 1.0) / np.e).real
+    closed_form_s = few["payload_bits"] * np.log(2) / few["bandwidth_hz"] / exponent
+    inside = (np.asarray(plan.case) == Case.INTERIOR) | (np.asarray(plan.case) == Case.MIN_ITERATIONS)
+    waits = np.asarray(plan.upload_time_s) + np.asarray(plan.compute_time_s) < few["deadline_s"] * 0.99
+    free = inside & waits
+    assert free.sum() > 20
+    np.testing.assert_allclose(np.asarray(plan.upload_time_s)[free], closed_form_s[free], rtol=1e-6)
 
 
 def feasible_grid(d: dict[str, np.ndarray], points: int) -> tuple[np.ndarray, np.ndarray]:
@@ -159,8 +180,12 @@ def feasible_grid(d: dict[str, np.ndarray], points: int) -> tuple[np.ndarray, np
     ) ** share
 
 
+def upload_s_of(d: dict[str, np.ndarray], log_snr: np.ndarray) -> np.ndarray:
+    return (d["payload_bits"] * np.log(2) / d["bandwidth_hz"])[:, None, None] / log_snr
+
+
 def energy_of(d: dict[str, np.ndarray], iterations: np.ndarray, log_snr: np.ndarray) -> np.ndarray:
+    upload_s = upload_s_of(d, log_snr)
     d = {name: value[:, None, None] for name, value in d.items()}
-    upload_s = d["payload_bits"] * np.log(2) / (d["bandwidth_hz"] * log_snr)
     radio_w = np.expm1(log_snr) / d["gain"] / d["amplifier_efficiency"] + d["circuit_power_w"]
     return iterations * d["bits_per_iteration"] * d["seconds_per_bit"] * d["compute_power_w"] + upload_s * radio_w

@@ -36,6 +36,7 @@ def fleet_of(devices: dict[str, np.ndarray]) -> Fleet:
             iteration_price_j=jnp.asarray(devices["energy_reference_j"] / devices["min_iterations"]),
             energy_budget_j=jnp.asarray(0.5 * devices["energy_reference_j"]),
             required_iterations=jnp.asarray(2.0 * devices["min_iterations"]),
+            delay_price_w=jnp.asarray(devices["compute_power_w"]),
         ),
         effort=Effort(scale=jnp.asarray(devices["effort_scale"]), decay_j=jnp.asarray(devices["effort_decay_j"])),
     )

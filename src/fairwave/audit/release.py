@@ -9,13 +9,16 @@ from jaxtyping import Array
 
 from fairwave.engine.access_point import Released, aggregate_and_release
 from fairwave.engine.attendance import Attendance
+from fairwave.engine.scoring import Practice, Uploads
 from fairwave.engine.state import State
 from fairwave.engine.steps import first_state
 from fairwave.keys import run_key
 from fairwave.learning.model import Inputs, Labels, Model, Tree
 from fairwave.policy.effort import Effort
+from fairwave.scenario.defences import Defences
+from fairwave.scenario.peers import Peers
 from fairwave.scenario.privacy import Privacy
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.base import Scheme, Terms
 from fairwave.types import FlagPerDevice
 
 
@@ -42,13 +45,12 @@ def released(
     devices = jnp.arange(updates.shape[0])
     there = Attendance(devices, taking_part, jnp.zeros(devices.shape, bool))
     given: Released = aggregate_and_release(
-        scheme,
-        privacy,
+        Practice(scheme, privacy, Defences(), Terms(Peers(), 1.0)),
         state,
-        {"w": updates},
-        jnp.zeros(devices.shape),
+        Uploads({"w": updates}, *[jnp.zeros(devices.shape)] * 3),
         there,
         taking_part,
+        None,
         run_key(seed),
         jnp.asarray(turn),
         devices,

@@ -44,6 +44,15 @@ def list_behaviours() -> None:
         typer.echo(f"{behaviour.name:17} {behaviour.summary}{strength}")
 
 
+@app.command("defences")
+def list_defences() -> None:
+    """Name what the access point may do about devices that misbehave, a line each, in the order in which they act."""
+    from fairwave import defences
+
+    for defence in defences.ALL.values():
+        typer.echo(f"{defence.name:17} {defence.summary}")
+
+
 @app.command()
 def show(source: Source = "paper", overrides: Overrides = None) -> None:
     """Print a scenario in full, as TOML in SI units that can be edited and loaded again."""

@@ -7,6 +7,7 @@ import functools
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Int
@@ -14,11 +15,14 @@ from jaxtyping import Array, Int
 from fairwave.engine.mapping import DeviceMap
 from fairwave.engine.private_training import Protection, private_gradient, train_privately, update_noise_std
 from fairwave.keys import Stream, device_key
-from fairwave.learning.local import norm, train, update_of
+from fairwave.learning.local import norm, train, train_beside, update_of
 from fairwave.learning.loss import Samples, local_gradient, local_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.privacy.noise import standard_normal
 from fairwave.types import Count, Flag, Key, Scalar
+
+_PERSONAL = 1 << 30
+"""Address of the personal model's batches, beyond those of any iteration."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +36,8 @@ class LocalTraining:
     """Of the noise on the update; 0 for none."""
     protection: Protection | None = None
     """What makes every step private; None for plain training."""
+    attachment: float | None = None
+    """Pull of a device's own model towards the shared one; None where devices have no model of their own."""
 
 
 class Work(eqx.Module):
@@ -48,6 +54,8 @@ class Work(eqx.Module):
     flipped: Flag
     """It takes the last class for the first, and so on."""
     index: Count
+    personal: Tree | None = None
+    """Its own model, beside the shared one."""
 
 
 class Outcome(eqx.Module):
@@ -56,11 +64,13 @@ class Outcome(eqx.Module):
     update: Tree
     """As it is sent, noise included."""
     loss: Scalar
-    """On the device's own data, after training."""
+    """On the device's own data, after training; of its own model, where it has one."""
     update_norm: Scalar
     """Before noise is added to the update; noise inside training counts."""
     told_noise_std: Scalar
     """What the device tells about the noise of its training in each value of the update; 0 without."""
+    personal: Tree | None
+    """Its own model after training."""
 
 
 def train_device(setting: LocalTraining, shared: tuple[Key, Count, Array, Array], work: Work) -> Outcome:
@@ -70,24 +80,33 @@ def train_device(setting: LocalTraining, shared: tuple[Key, Count, Array, Array]
     noise_key = device_key(root, number, Stream.LOCAL_NOISE, work.index)
     batch_key = device_key(root, number, Stream.BATCH, work.index)
     size, rate, protection = setting.batch_size, setting.learning_rate, setting.protection
-    told = jnp.zeros(())
+    told, iterations = jnp.zeros(()), work.iterations
+    if setting.attachment is not None:  # the other half is for its own model: the deadline is one
+        iterations = work.iterations - work.iterations // 2
     if protection is None:
         trained = train(
             setting.model, work.received, work.correction, samples,
-            key=batch_key, iterations=work.iterations, batch_size=size, learning_rate=rate,
+            key=batch_key, iterations=iterations, batch_size=size, learning_rate=rate,
         )  # fmt: skip
     else:
         trained = train_privately(
             protection, setting.model, work.received, work.correction, samples,
-            batch_key=batch_key, noise_key=noise_key, iterations=work.iterations, batch_size=size, learning_rate=rate,
+            batch_key=batch_key, noise_key=noise_key, iterations=iterations, batch_size=size, learning_rate=rate,
         )  # fmt: skip
-        told = update_noise_std(protection, work.count, work.iterations, size, rate)
-    update = update_of(trained, work.received)
+        told = update_noise_std(protection, work.count, iterations, size, rate)
+    update, used, own = update_of(trained, work.received), trained, None
+    if setting.attachment is not None:
+        used = own = train_beside(
+            setting.model, work.personal, work.received, samples,
+            key=jax.random.fold_in(batch_key, _PERSONAL), iterations=work.iterations // 2, batch_size=size,
+            learning_rate=rate, attachment=setting.attachment,
+        )  # fmt: skip
     return Outcome(
         update=with_noise(update, setting.noise_std, noise_key),
-        loss=local_loss(setting.model, trained, Samples(inputs, labels, work.own, work.held)),
+        loss=local_loss(setting.model, used, Samples(inputs, labels, work.own, work.held)),
         update_norm=norm(update),
         told_noise_std=told,
+        personal=own,
     )
 
 

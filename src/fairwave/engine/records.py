@@ -19,6 +19,7 @@ FROM_PLAN = (
 )
 PER_DEVICE = (
     "loss", "received_loss", "update_norm", "deviation", "noise_std", "participating", "late", "delivered", "cheating",
+    "findings",
 )  # fmt: skip
 PER_ROUND = ("global_loss", "test_accuracy", "membership_auc")
 

@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float
 
 from fairwave.data.partition import Holdings, share_out
 from fairwave.data.sources import DataSet
+from fairwave.defences.judgement import in_use
 from fairwave.engine import cheating
 from fairwave.engine.access_point import aggregate_and_release
 from fairwave.engine.attendance import Attendance, Window, attendance
@@ -27,7 +28,9 @@ from fairwave.engine.device import (
     received_loss_map,
     training_map,
 )
+from fairwave.engine.dossier import no_dossier, removed
 from fairwave.engine.guard import Guard, parameters_of
+from fairwave.engine.scoring import Practice, Uploads
 from fairwave.engine.state import RoundRecord, State
 from fairwave.engine.steps import (
     among_all,
@@ -48,7 +51,7 @@ from fairwave.policy.access_point import uniform_levels
 from fairwave.policy.fleet import Fleet, fleet
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.base import Scheme, Terms
 from fairwave.types import Count
 from fairwave.wireless.fleet import distances_m
 from fairwave.wireless.path_loss import path_loss_db
@@ -61,9 +64,10 @@ class Cell:
         self, scenario: Scenario, scheme: Scheme, model: Model, data: DataSet, num_threads: int | None = None
     ) -> None:
         self.scenario, self.scheme, self.model, self.num_threads = scenario, scheme, model, num_threads
+        shared = data.train_labels.size - self._kept_back()
         self.holdings: Holdings = share_out(
             scenario.data.partition,
-            data.train_labels,
+            data.train_labels[:shared],
             scenario.cell.num_devices,
             scenario.run.seed,
             scenario.data.samples_per_device,
@@ -76,6 +80,11 @@ class Cell:
             self.test = (jnp.asarray(data.test_inputs), jnp.asarray(data.test_labels))
             self.guard = Guard(scenario, self.holdings.counts, parameters_of(model))
             self.trained_on = part_of(self.samples, jnp.asarray(self._as_many_as(data.test_labels.size)))
+            self.own_samples = (
+                None
+                if shared == data.train_labels.size
+                else part_of(self.samples, jnp.arange(shared, data.train_labels.size))
+            )
             self.window = Window(self.holdings)
             self.devices = jnp.arange(scenario.cell.num_devices)
             self.cast = cheating.Cast(scenario.cheating.adversaries, scenario.cell.num_devices)
@@ -89,9 +98,20 @@ class Cell:
                 f"{'local steps' if privacy.mode == 'provable' else 'rounds'} of a device, and taking part once needs "
                 f"{needed.min():g} (compute.min_iterations); raise it, privacy.noise_multiplier, or the samples held"
             )
+        attachment = scenario.peers.ditto_weight if scheme.personal else None
         self.training = LocalTraining(
-            model, learning.batch_size, learning.learning_rate, self.local_std, self.guard.protection
+            model, learning.batch_size, learning.learning_rate, self.local_std, self.guard.protection, attachment
         )
+        self.practice = Practice(
+            scheme, privacy, scenario.defences, Terms(scenario.peers, learning.learning_rate),
+            None if self.own_samples is None else model,
+        )  # fmt: skip
+
+    def _kept_back(self) -> int:
+        """Samples that the access point has for itself."""
+        defences = self.scenario.defences
+        needed = self.scheme.needs_samples or any(defence.needs_samples for _, defence in in_use(defences))
+        return defences.validation_samples if needed else 0
 
     def _as_many_as(self, count: int) -> np.ndarray:
         """Samples that devices hold at first, as many of each as there are test samples to set against them."""
@@ -110,7 +130,13 @@ class Cell:
         window = self.scenario.utility.effort_window
         with jax.enable_x64(True):
             state: State = first_state(self.model, window, self.root, self.fleet.effort, self.devices)
-            return dataclasses.replace(state, past=self.cast.start(state.received))
+            return dataclasses.replace(
+                state,
+                past=self.cast.start(state.received),
+                dossier=no_dossier(self.scenario.defences, state.received),
+                scheme_memory=self.scheme.start(self.devices.size),
+                personal=state.received if self.scheme.personal else None,
+            )
 
     def round(self, state: State, round_index: int) -> tuple[State, RoundRecord]:
         """The next state, and what happened."""
@@ -141,21 +167,25 @@ class Cell:
             copies = cheating.copies(roles, copies, scheme.levels(scenario.privacy, state.deviation))
         everyone = (self.window.at(number), self.window.counts)
         used, flipped = cheating.holdings(roles, self.window.counts)
-        received, (held, counts), iterations, arrived, used, flipped = part_of(
-            (copies, everyone, plan.local_iterations, sent.arrives, used, flipped), present.chosen
+        received, (held, counts), iterations, arrived, used, flipped, personal = part_of(
+            (copies, everyone, plan.local_iterations, sent.arrives, used, flipped, state.personal), present.chosen
         )
         received_loss, correction = self._exchange(number, received, (held, counts, present.chosen), arrived)
+        told_loss = received_loss
         trained = training_map(self.training)(
             (self.root, number, *self.samples),
-            Work(received, correction, held, used, counts, iterations, flipped, present.chosen),
+            Work(received, correction, held, used, counts, iterations, flipped, present.chosen, personal),
             self.num_threads,
         )
+        if personal is not None:
+            received_loss = received_loss_map(self.model)(self.samples, (personal, held, counts), self.num_threads)
+            personal = jax.tree.map(lambda old, new: old.at[present.chosen].set(new), state.personal, trained.personal)
         updates, past = trained.update, state.past
         if past is not None:
             updates = cheating.updates(roles, updates, copies, past, self.root, number, present.chosen)
         after = aggregate_and_release(
-            scheme, scenario.privacy, state, updates, trained.told_noise_std, present, delivered, self.root,
-            number, self.devices,
+            self.practice, state, Uploads(updates, trained.told_noise_std, told_loss, counts), present, delivered,
+            self.own_samples, self.root, number, self.devices,
         )  # fmt: skip
         dishonest = cheating.anybody(roles, scenario.cell.num_devices)
         if past is not None:
@@ -173,6 +203,7 @@ class Cell:
             late=sent.late,
             cheating=jnp.asarray(dishonest),
             delivered=delivered,
+            findings=after.findings,
             **told,
             deviation=after.deviation,
             noise_std=after.noise_std,
@@ -183,7 +214,19 @@ class Cell:
             membership_auc=membership_auc(self.model, after.params, self.trained_on, self.test),
         )
         spent = state.spent + (plan.local_iterations if self.guard.mode == "provable" else delivered)
-        return State(after.params, after.received, after.deviation, after.score, memory, spent, past), record
+        state = State(
+            global_params=after.params,
+            received=after.received,
+            deviation=after.deviation,
+            score=after.score,
+            memory=memory,
+            spent=spent,
+            past=past,
+            dossier=after.dossier,
+            scheme_memory=after.memory,
+            personal=personal,
+        )
+        return state, record
 
     def _present(self, state: State, number: Count) -> tuple[Attendance, Fleet]:
         """Who takes part, and the fleet as its budgets leave it."""
@@ -191,6 +234,10 @@ class Cell:
         present = attendance(
             size.num_devices, size.participants or size.num_devices, size.straggler_probability, self.root, number
         )
+        if state.dossier is not None:
+            gone = removed(self.scenario.defences, state.dossier, self.devices.size)
+            asked = present.participating & ~gone
+            present = Attendance(present.chosen, asked, present.slow & asked)
         if self.guard.budget is None:
             return present, self.fleet
         left = jnp.asarray(self.guard.budget) - state.spent

@@ -5,6 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 from jaxtyping import Array, Int
 
+from fairwave.engine.dossier import Dossier
 from fairwave.engine.past import Past
 from fairwave.learning.model import Tree
 from fairwave.policy.contribution import Score
@@ -27,6 +28,12 @@ class State(eqx.Module):
     """Of each device's privacy budget: local steps so far, or rounds where noise is the access point's."""
     past: Past | None
     """What misbehaving devices make use of; None where nobody ever does."""
+    dossier: Dossier | None
+    """What the access point keeps about devices for its defences; None where it has none."""
+    scheme_memory: Tree
+    """What the scheme carries over."""
+    personal: Tree | None
+    """Each device's model of its own, with a leading device axis; None where devices have none."""
 
 
 class RoundRecord(eqx.Module):
@@ -41,9 +48,14 @@ class RoundRecord(eqx.Module):
     cheating: FlagPerDevice
     """Who misbehaved, as the scenario has it."""
     delivered: FlagPerDevice
-    """Whose update was used; false in outage, where the channel estimate was wrong, and where it came late."""
+    """Whose update arrived in time; false in outage, where the channel estimate was wrong, and where it came late."""
+    findings: Int[Array, " device"]
+    """What each device was caught at, a bit per defence; an update that was caught is not used."""
     received_loss: PerDevice
-    """Loss of the copy that the device received, on its own data; NaN for a device that did not take part."""
+    """Loss, on its own data, of the model that the device had: its copy, or its own under a personal scheme.
+
+    NaN for a device that did not take part.
+    """
     loss: PerDevice
     """Loss after local training, on its own data; NaN likewise."""
     update_norm: PerDevice

@@ -66,6 +66,9 @@ def first_state(model: Model, effort_window: int, root: Key, effort: Effort, dev
         memory=jax.vmap(lambda one: no_memory(one, effort_window))(each),
         spent=jnp.zeros(devices.shape, jnp.int64),
         past=None,
+        dossier=None,
+        scheme_memory=(),
+        personal=None,
     )
 
 

@@ -48,15 +48,44 @@ def train(
 
     The loop ends at the device's own number of iterations; mapped with `vmap`, finished devices wait.
     """
-    gradient_of = jax.grad(lambda params, inputs, labels: mean_loss(model, params, inputs, labels))
 
     def step(iteration: Count, params: Tree) -> Tree:
-        picks = jax.random.randint(jax.random.fold_in(key, iteration), (batch_size,), 0, samples.count)
-        members = samples.own[picks]
-        gradient = gradient_of(params, scaled(samples.inputs[members]), samples.labels[members])
+        gradient = _batch_gradient(model, params, samples, jax.random.fold_in(key, iteration), batch_size)
         return descend(params, surrogate_gradient(gradient, correction), learning_rate)
 
     return jax.lax.fori_loop(0, iterations, step, received)
+
+
+def train_beside(
+    model: Model,
+    personal: Tree,
+    shared: Tree,
+    samples: Samples,
+    *,
+    key: Key,
+    iterations: Count,
+    batch_size: int,
+    learning_rate: float,
+    attachment: float,
+) -> Tree:
+    """A device's own model after so many steps on its data, pulled towards the shared one (Ditto's local problem).
+
+    Li, Hu, Beirami, Smith, "Ditto: Fair and Robust Federated Learning Through Personalization", ICML 2021.
+    """
+
+    def step(iteration: Count, params: Tree) -> Tree:
+        gradient = _batch_gradient(model, params, samples, jax.random.fold_in(key, iteration), batch_size)
+        pulled = jax.tree.map(lambda g, own, theirs: g + attachment * (own - theirs), gradient, params, shared)
+        return descend(params, pulled, learning_rate)
+
+    return jax.lax.fori_loop(0, iterations, step, personal)
+
+
+def _batch_gradient(model: Model, params: Tree, samples: Samples, key: Key, batch_size: int) -> Tree:
+    picks = jax.random.randint(key, (batch_size,), 0, samples.count)
+    members = samples.own[picks]
+    batch = scaled(samples.inputs[members]), samples.labels[members]
+    return jax.grad(lambda at: mean_loss(model, at, *batch))(params)
 
 
 def update_of(trained: Tree, received: Tree) -> Tree:

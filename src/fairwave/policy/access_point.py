@@ -11,10 +11,12 @@ import jax.numpy as jnp
 from fairwave.policy.contribution import Score, remember, similarity
 from fairwave.privacy.gaussian import Calibration, noise_multiplier
 from fairwave.scenario.privacy import Privacy
-from fairwave.types import FlagPerDevice, Params, PerDevice, UpdatePerDevice
+from fairwave.types import FlagPerDevice, Params, PerDevice, Scalar, UpdatePerDevice
 
 Levels: TypeAlias = Callable[[Privacy, PerDevice], PerDevice]
 """From deviation to the noise std in each device's copy."""
+Yardstick: TypeAlias = Callable[[PerDevice, FlagPerDevice], Scalar]
+"""From scores, and whose count, to the score without deviation."""
 
 SMALLEST_YARDSTICK = 1e-6
 """Best similarity below which nobody agrees with anybody, and ratios would be noise."""
@@ -28,7 +30,17 @@ class Release(eqx.Module):
     score: Score
 
 
-def deviation_factor(score: PerDevice, participating: FlagPerDevice, last_deviation: PerDevice) -> PerDevice:
+def best_score(score: PerDevice, participating: FlagPerDevice) -> Scalar:
+    """The paper's yardstick."""
+    return jnp.max(jnp.where(participating, score, 0.0))
+
+
+def deviation_factor(
+    score: PerDevice,
+    participating: FlagPerDevice,
+    last_deviation: PerDevice,
+    yardstick: Yardstick = best_score,
+) -> PerDevice:
     """How far each device's update falls short of the best one, in [0, 1]; carried over for devices that sent none.
 
     Negative similarities count as none. If even the best is below `SMALLEST_YARDSTICK`, all deviate fully.
@@ -36,7 +48,7 @@ def deviation_factor(score: PerDevice, participating: FlagPerDevice, last_deviat
     Paper: Eq. (26).
     """
     positive = jnp.where(participating, jnp.maximum(score, 0.0), 0.0)
-    best = jnp.max(positive)
+    best = yardstick(positive, participating)
     told = best > SMALLEST_YARDSTICK
     current = jnp.where(told, 1.0 - positive / jnp.where(told, best, 1.0), 1.0)
     return jnp.where(participating, jnp.clip(current, 0.0, 1.0), last_deviation)
@@ -96,9 +108,19 @@ def release(
     last_deviation: PerDevice,
     last_score: Score,
     told_noise_std: PerDevice | None = None,
+    caught: FlagPerDevice | None = None,
+    credit: PerDevice | float = 1.0,
+    yardstick: Yardstick = best_score,
 ) -> Release:
-    """The release of one round, from what the access point received in it."""
-    current = similarity(privacy.similarity, new_global, updates, participating, told_noise_std)
+    """The release of one round, from what the access point received in it.
+
+    Whoever is caught deviates fully, and nobody is compared with it. `credit` is the share of each similarity that
+    counts.
+    """
+    trusted = participating if caught is None else participating & ~caught
+    current = credit * similarity(privacy.similarity, new_global, updates, trusted, told_noise_std)
     score = remember(last_score, current, participating, privacy.similarity_memory)
-    deviation = deviation_factor(score.similarity, participating, last_deviation)
+    deviation = deviation_factor(score.similarity, trusted, last_deviation, yardstick)
+    if caught is not None:
+        deviation = jnp.where(participating & caught, 1.0, deviation)
     return Release(deviation=deviation, noise_std=levels(privacy, deviation), score=score)

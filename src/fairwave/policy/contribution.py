@@ -10,6 +10,7 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Int
 
 from fairwave.types import FlagPerDevice, Params, PerDevice, Scalar, UpdatePerDevice
 
@@ -20,10 +21,10 @@ LEAST_SHARE = 1e-3
 
 
 class Score(eqx.Module):
-    """Running similarity of each device, and whether it has ever taken part."""
+    """Running similarity of each device, and how often it has taken part."""
 
     similarity: PerDevice
-    seen: FlagPerDevice
+    rounds: Int[Array, " device"]
 
 
 def similarity(
@@ -80,11 +81,14 @@ def _without_noise(squared: PerDevice, noise: PerDevice) -> PerDevice:
 
 def no_score(num_devices: int) -> Score:
     """Before the first round."""
-    return Score(similarity=jnp.zeros(num_devices), seen=jnp.zeros(num_devices, bool))
+    return Score(similarity=jnp.zeros(num_devices), rounds=jnp.zeros(num_devices, int))
 
 
 def remember(score: Score, current: PerDevice, participating: FlagPerDevice, memory: float) -> Score:
-    """Exponential moving average of the similarities; a device's first one counts in full, absence changes nothing."""
-    share = jnp.where(score.seen, memory, 0.0)
+    """Exponential moving average of the similarities; absence changes nothing.
+
+    A device's first ones are averaged evenly, or the very first would outweigh all others for long.
+    """
+    share = jnp.minimum(memory, score.rounds / (score.rounds + 1.0))
     averaged = share * score.similarity + (1.0 - share) * current
-    return Score(similarity=jnp.where(participating, averaged, score.similarity), seen=score.seen | participating)
+    return Score(jnp.where(participating, averaged, score.similarity), score.rounds + participating)

@@ -17,6 +17,7 @@ class Preferences(eqx.Module):
     iteration_price_j: Scalar
     energy_budget_j: Scalar
     required_iterations: Scalar
+    delay_price_w: Scalar
 
 
 def preferences(scenario: Scenario, values: DeviceValues) -> Preferences:
@@ -28,4 +29,5 @@ def preferences(scenario: Scenario, values: DeviceValues) -> Preferences:
         iteration_price_j=jnp.asarray(scenario.utility.iteration_price_j, dtype=float),
         energy_budget_j=0.5 * reference_j if budget_j is None else jnp.asarray(budget_j, dtype=float),
         required_iterations=jnp.asarray(values("required_iterations"), dtype=float),
+        delay_price_w=jnp.asarray(scenario.utility.delay_price_w, dtype=float),
     )

@@ -24,7 +24,7 @@ class Clipped(eqx.Module):
     """L2 distance between the value with and without one contribution, at most."""
 
 
-def clip_factor(length: Float[Array, "*any"], bound: float) -> Float[Array, "*any"]:
+def clip_factor(length: Float[Array, "*any"], bound: float | Scalar) -> Float[Array, "*any"]:
     """What a vector of that length is multiplied by so that it is no longer than the bound.
 
     0 where the length is not finite: such a vector is worth nothing and has to be dropped, not multiplied.

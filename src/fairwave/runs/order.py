@@ -6,10 +6,9 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fairwave import adversaries
+from fairwave import adversaries, defences
 from fairwave import schemes as registry
 from fairwave.errors import ArgumentError, ScenarioError, did_you_mean
-from fairwave.learning.aggregate import aggregate
 from fairwave.privacy.exact_noise import check_installed
 from fairwave.scenario.parameters import Scenario
 from fairwave.schemes.base import Scheme
@@ -50,6 +49,8 @@ class Order:
                 raise ScenarioError(f"schemes: {broken}")
         for entry in self.scenario.cheating.adversaries:
             _check_behaviour(self.scenario, entry.behaviour)
+        for name in self.scenario.defences.use:
+            _check_defence(self.scenario, name)
         if self.scenario.privacy.noise_source == "exact":
             check_installed()
 
@@ -78,6 +79,16 @@ def _check_behaviour(scenario: Scenario, name: str) -> None:
         )
 
 
+def _check_defence(scenario: Scenario, name: str) -> None:
+    if name not in defences.ALL:
+        raise ScenarioError(f"defences.use: unknown defence '{name}'; {did_you_mean(name, defences.ALL)}")
+    if scenario.privacy.mode == "device":
+        raise ScenarioError(
+            f"defences.use: '{name}' judges one device's update by others', for which privacy.mode 'device' has no "
+            "proof; it clips updates and drops what is not finite anyway: set defences.use=[]"
+        )
+
+
 def objection(scenario: Scenario, scheme: Scheme) -> str | None:
     """Why a scheme would break what the scenario's privacy mode proves; None if it would not."""
     mode = scenario.privacy.mode
@@ -86,15 +97,21 @@ def objection(scenario: Scenario, scheme: Scheme) -> str | None:
             f"'{scheme.name}' trains without noise, so that privacy.mode 'provable' would prove nothing; leave it "
             "out, or set privacy.mode=paper"
         )
+    if mode == "provable" and (scheme.told_losses or scheme.personal):
+        what = "has devices tell losses on their data" if scheme.told_losses else "trains a model beside"
+        return (
+            f"'{scheme.name}' {what} without noise, so that privacy.mode 'provable' would prove nothing; leave it out, "
+            "or set privacy.mode=paper"
+        )
     if mode == "device" and not (scheme.same_for_all and scheme.noisy_updates):
         others = ", ".join(name for name, each in registry.ALL.items() if each.same_for_all and each.noisy_updates)
         return (
             f"'{scheme.name}' sends copies whose noise depends on the device, or has none, so that privacy.mode "
             f"'device' would prove nothing; choose among {others} (--schemes)"
         )
-    if mode == "device" and scheme.aggregate is not aggregate:
+    if mode == "device" and (scheme.combine is not None or scheme.personal):
         return (
-            f"'{scheme.name}' does not take the mean of updates, for which alone privacy.mode 'device' has a proof; "
-            "choose another scheme"
+            f"'{scheme.name}' does more than take the mean of updates, and privacy.mode 'device' has a proof for that "
+            "alone; choose another scheme"
         )
     return None

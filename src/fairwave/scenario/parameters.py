@@ -10,10 +10,12 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from fairwave.scenario.adversary import Cheating
+from fairwave.scenario.defences import Defences
 from fairwave.scenario.fading import Fading
 from fairwave.scenario.group import Group
 from fairwave.scenario.learning import Learning
 from fairwave.scenario.partition import Partition
+from fairwave.scenario.peers import Peers
 from fairwave.scenario.placement import Placement
 from fairwave.scenario.privacy import Privacy, Probability
 from fairwave.scenario.proof import obstacles
@@ -29,6 +31,7 @@ from fairwave.scenario.quantity import (
     NonNegative,
     NonNegativeEach,
     Positive,
+    Power,
     PowerDensity,
     PowerEach,
     Ratio,
@@ -150,7 +153,9 @@ class Utility(Group):
     energy_budget_j: EnergyEach | None = None
     """Rule equal_energy: joules per round; left out, half of energy_reference_j."""
     required_iterations: CountEach
-    """Rule least_energy: iterations that every device must do."""
+    """Rules least_energy and fedl: iterations that every device must do."""
+    delay_price_w: Power = 1.0
+    """Rule fedl: joules that one second of delay is worth."""
 
 
 class Data(Group):
@@ -193,6 +198,8 @@ class Scenario(Group):
     data: Data
     run: Run
     cheating: Cheating = Cheating()
+    defences: Defences = Defences()
+    peers: Peers = Peers()
 
     @model_validator(mode="after")
     def _channel_error_leaves_a_signal(self) -> Scenario:

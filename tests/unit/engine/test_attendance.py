@@ -161,7 +161,7 @@ def test_central_noise_stays_in_the_model_and_scores_nobody(data):
     after, record = run.round(run.start(), 0)
     assert float(record.release_sensitivity) == pytest.approx(0.5 / DEVICES)
     assert float(record.release_std) == pytest.approx(2 * 0.5 / DEVICES)
-    assert (np.asarray(after.deviation) == 0).all() and not np.asarray(after.score.seen).any()
+    assert (np.asarray(after.deviation) == 0).all() and not np.asarray(after.score.rounds).any()
     (update, model) = releases(run.guard, record, gradient_exchange=False, local_std=0.0)
     assert update.proven_sensitivity is None and model.proven_sensitivity == float(record.release_sensitivity)
     assert model.subjects.tolist() == list(range(DEVICES)) and (model.noise_std == float(record.release_std)).all()

@@ -111,7 +111,11 @@ def test_memory_averages_and_absence_pauses_it():
     score = remember(no_score(2), jnp.array([0.8, 0.6]), jnp.array([True, False]), 0.75)
     assert score.similarity.tolist() == pytest.approx([0.8, 0.0])
     score = remember(score, jnp.array([0.4, 0.6]), jnp.array([True, True]), 0.75)
-    assert score.similarity.tolist() == pytest.approx([0.7, 0.6])
+    assert score.similarity.tolist() == pytest.approx([0.6, 0.6])  # the first are averaged evenly
+    for _ in range(3):
+        score = remember(score, jnp.array([0.6, 0.6]), jnp.array([True, True]), 0.75)
+    later = remember(score, jnp.array([0.2, 0.6]), jnp.array([True, True]), 0.75)
+    assert later.similarity.tolist() == pytest.approx([0.5, 0.6])  # 0.75 of the old, not 5/6
     paused = remember(score, jnp.array([0.0, 0.0]), jnp.array([False, False]), 0.75)
     assert paused.similarity.tolist() == score.similarity.tolist()
 
@@ -133,7 +137,7 @@ def test_release_puts_the_parts_together():
     assert float(given_back.deviation[2]) == 1.0
     base = privacy.sensitivity * 5.09980
     assert float(given_back.noise_std[2]) == pytest.approx(base / 0.4, rel=1e-5)
-    assert given_back.score.seen.all()
+    assert (given_back.score.rounds == 1).all()
 
 
 @pytest.mark.parametrize("length", [1e2, 1e4, 1e5])

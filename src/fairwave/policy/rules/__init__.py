@@ -9,6 +9,7 @@ from fairwave.policy.effort import Effort
 from fairwave.policy.preferences import Preferences
 from fairwave.policy.problem import Choice, DeviceProblem
 from fairwave.policy.rules.amplifier_cap import amplifier_cap
+from fairwave.policy.rules.energy_and_delay import energy_and_delay
 from fairwave.policy.rules.equal_energy import equal_energy
 from fairwave.policy.rules.least_energy import least_energy
 from fairwave.policy.rules.max_power import max_power
@@ -24,4 +25,5 @@ ALL: dict[str, Rule] = {
     "priced": priced,
     "equal_energy": equal_energy,
     "least_energy": least_energy,
+    "fedl": energy_and_delay,
 }

@@ -1,0 +1,25 @@
+"""A device says how much noise its training has; its update shows how much that can be at most."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from fairwave.defences.base import Defence, Evidence
+from fairwave.scenario.defences import Defences
+from fairwave.types import PerDevice
+
+NORMAL_OVER_MAD = 1.4826
+"""Std of a normal variable over the median of its absolute value."""
+
+
+def _at_most(settings: Defences, evidence: Evidence) -> PerDevice:
+    """Noise is in every value of an update, learning mostly in few: half of all values are no larger than noise."""
+    shown = NORMAL_OVER_MAD * jnp.median(jnp.abs(evidence.updates), axis=1)
+    return jnp.minimum(evidence.told_noise_std, shown)
+
+
+noise_check = Defence(
+    name="noise_check",
+    summary="believes no more training noise than an update shows; told too large, it would flatter its device",
+    believes=_at_most,
+)

@@ -1,0 +1,46 @@
+"""Only what a device could not have copied from what it was sent is compared with others' work."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from fairwave.defences.base import Defence, Evidence
+from fairwave.scenario.defences import Defences
+from fairwave.types import Params, UpdatePerDevice
+
+_NOTHING_NEW = 1e-4
+"""Share of a direction, beyond those before it, that is taken for rounding."""
+
+
+def _remainder(settings: Defences, evidence: Evidence) -> UpdatePerDevice:
+    def one(update: Params, noise: Params, change: Params) -> Params:
+        return _off(update, (evidence.model, noise, change))
+
+    remainder: UpdatePerDevice = jax.vmap(one)(evidence.updates, evidence.copy_noise, evidence.copy_change)
+    return remainder
+
+
+def _off(vector: Params, directions: tuple[Params, ...]) -> Params:
+    """A vector without its part in the span of the directions."""
+    units: list[Params] = []
+    for direction in directions:
+        rest = _less(direction, units)
+        length, before = jnp.sqrt(jnp.sum(rest**2)), jnp.sqrt(jnp.sum(direction**2))
+        new = length > _NOTHING_NEW * before
+        units.append(jnp.where(new, rest / jnp.where(new, length, 1.0), 0.0))
+    return _less(vector, units)
+
+
+def _less(vector: Params, units: list[Params]) -> Params:
+    for unit in units:
+        vector = vector - (vector @ unit) * unit
+    return vector
+
+
+projection = Defence(
+    name="projection",
+    summary="scores what is left of an update beside its device's copies: the model, their noise, their change",
+    compares=_remainder,
+    looks_back=True,
+)

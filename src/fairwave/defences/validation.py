@@ -1,0 +1,23 @@
+"""Updates that cannot be honest by their values: not finite, as good as nothing, or far longer than all others."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from fairwave.defences.base import Defence, Evidence, lengths, median_of
+from fairwave.scenario.defences import Defences
+from fairwave.types import FlagPerDevice
+
+
+def _impossible(settings: Defences, evidence: Evidence) -> FlagPerDevice:
+    length = lengths(evidence.updates)
+    finite = jnp.isfinite(length)
+    usual = median_of(length, evidence.arrived & finite)
+    return ~finite | (length < settings.shortest_update * usual) | (length > settings.longest_update * usual)
+
+
+validation = Defence(
+    name="validation",
+    summary="catches updates that are not finite, far shorter or far longer than the median",
+    suspects=_impossible,
+)

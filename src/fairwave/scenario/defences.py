@@ -1,0 +1,44 @@
+"""What the access point does about devices that misbehave."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import model_validator
+
+from fairwave.scenario.group import Group
+from fairwave.scenario.privacy import Below1
+from fairwave.scenario.quantity import Limit, one, whole
+from fairwave.units import NUMBER
+
+Share = Annotated[float, *one(Limit(NUMBER, 0.0, 1.0, low_allowed=True))]
+
+
+class Defences(Group):
+    """What the access point does about devices that misbehave."""
+
+    use: tuple[str, ...] = ()
+    """Defences in use; see 'fairwave scenario defences'."""
+    shortest_update: Share = 0.01
+    """validation: length, over the median of all, below which an update is none."""
+    longest_update: Annotated[float, *one(Limit(NUMBER, 1.0))] = 5.0
+    """validation: length, over the median of all, above which an update is refused."""
+    watermark_threshold: Share = 0.08
+    """watermark: cosine of an update with the noise in its device's copy from which it is an echo."""
+    replay_ratio: Share = 0.1
+    """replay_check: distance from its last update, over the median of all, below which an update is a copy of it."""
+    validation_samples: Annotated[int, *whole(1, 10_000_000)] = 500
+    """held_out: samples that the access point keeps for itself, out of the devices' training data."""
+    useful_share: Share = 0.1
+    """held_out: gain on those samples, over the median of all, below which an update is useless."""
+    reputation_memory: Below1 = 0.9
+    """reputation: share of the last reputation kept in the next."""
+    reputation_threshold: Share = 0.35
+    """reputation: value below which a device is removed for good; everybody starts at 1."""
+
+    @model_validator(mode="after")
+    def _none_twice(self) -> Defences:
+        twice = next((name for name in self.use if self.use.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"use names '{twice}' twice; once is enough")
+        return self

@@ -1,0 +1,12 @@
+"""Peer: Ditto (Li et al., ICML 2021): every device keeps a model of its own, pulled towards the shared one.
+
+Half of a device's iterations go into either model, so that energy and deadline are those of the other schemes.
+"""
+
+from __future__ import annotations
+
+from fairwave.policy.access_point import uniform_levels
+from fairwave.policy.rules.max_power import max_power as rule
+from fairwave.schemes.base import Scheme
+
+ditto = Scheme(name="ditto", plan=rule, levels=uniform_levels, same_for_all=True, personal=True)

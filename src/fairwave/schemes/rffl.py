@@ -1,0 +1,45 @@
+"""Peer: RFFL (Xu and Lyu, FL-ICML 2021): reputations set rewards, and the least reputed are removed.
+
+A device keeps what it trained and adds its part of the step.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from fairwave.policy.access_point import no_levels
+from fairwave.policy.rewards import (
+    agreement,
+    at_most_of_length,
+    largest_part,
+    of_the_best,
+    robust_reputation,
+    still_members,
+    trusted_step,
+)
+from fairwave.policy.rules.max_power import max_power as rule
+from fairwave.schemes.base import Inbox, Memory, Progress, Scheme, Terms
+from fairwave.types import Key, Params, UpdatePerDevice
+
+
+def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory]:
+    reputation, member, rounds = memory
+    peers, used = terms.peers, inbox.used & member
+    clipped = at_most_of_length(inbox.updates, peers.update_length)
+    step = trusted_step(clipped, reputation, used)
+    moved = robust_reputation(reputation, agreement(clipped, step), used, member, peers.reputation_memory)
+    stays = jnp.where(rounds >= peers.rffl_patience, still_members(moved, member, peers.removal_share), member)
+    return step, (robust_reputation(moved, moved, used, stays, 1.0), stays, rounds + 1)
+
+
+def _give(terms: Terms, inbox: Inbox, progress: Progress, memory: Memory, key: Key) -> UpdatePerDevice:
+    reputation, _, _ = memory
+    own = at_most_of_length(inbox.updates, terms.peers.update_length)
+    return progress.copies + own + largest_part(progress.step, of_the_best(reputation))
+
+
+def _strangers(num_devices: int) -> Memory:
+    return jnp.zeros(num_devices), jnp.ones(num_devices, bool), jnp.zeros((), int)
+
+
+rffl = Scheme(name="rffl", plan=rule, levels=no_levels, combine=_combine, give=_give, start=_strangers)
