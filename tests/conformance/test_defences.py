@@ -155,7 +155,7 @@ def test_whoever_is_caught_deviates_fully_and_is_not_used(data):
         assert record.findings[CHEAT] == (bit if number else 0)
         assert number == 0 or record.deviation[CHEAT] == 1.0
     gap = np.abs(np.asarray(watched[1][0].global_params[0]["weight"]) - honest[1][0].global_params[0]["weight"])
-    assert gap.max() < 0.05  # the mean of four honest updates instead of five
+    assert gap.max() < 0.1  # the mean of four honest updates instead of five
 
 
 def test_updates_that_are_not_finite_never_reach_the_model(data, monkeypatch):

@@ -94,7 +94,19 @@ def test_extends_in_a_circle_is_refused(tmp_path: Path):
 
 def test_schema_knows_every_group_and_the_presets_fit_it():
     schema = Scenario.model_json_schema()
-    groups = {"cell", "radio", "compute", "utility", "privacy", "learning", "data", "run", "cheating"}
+    groups = {
+        "cell",
+        "radio",
+        "compute",
+        "utility",
+        "privacy",
+        "learning",
+        "data",
+        "run",
+        "cheating",
+        "defences",
+        "peers",
+    }
     assert set(schema["properties"]) == groups
     assert json.dumps(schema)
     shown = tomllib.loads(to_toml(load_scenario("fair")))
