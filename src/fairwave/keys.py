@@ -30,6 +30,8 @@ class Stream(enum.IntEnum):
     GRADIENT_NOISE = 10
     CENTRAL_NOISE = 11
     ADVERSARY = 12
+    SCATTERING = 14
+    MOBILITY = 15
 
 
 def run_key(seed: int) -> Key:

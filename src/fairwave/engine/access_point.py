@@ -34,6 +34,8 @@ class Released(eqx.Module):
     """Each device's copy, with a leading device axis."""
     deviation: PerDevice
     score: Score
+    served: FlagPerDevice
+    """Who is sent its copy."""
     noise_std: PerDevice
     """In each copy."""
     own_std: Scalar
@@ -57,7 +59,7 @@ def aggregate_and_release(
     """The next model, and a copy of it for every device.
 
     A participant whose update was not used gets nothing and keeps its copy and deviation; a device that was not
-    asked gets a copy at the noise level of its last deviation.
+    asked gets a copy at the noise level of its last deviation. Nobody gets any who is not there to receive it.
     """
     central = privacy.mode == "device"
     inbox = _Inbox(updates, told_noise_std, present.chosen, delivered[present.chosen])
@@ -75,12 +77,14 @@ def aggregate_and_release(
     if privacy.copies == "nested":
         noise = nested(added, noise)
     copies = jax.vmap(unravel)(released_copy(flat, added.astype(flat.dtype), noise))
-    served = delivered | ~present.participating
+    served = (delivered | ~present.participating) & present.reachable
     kept = jax.tree.map(
         lambda new, old: jnp.where(served.reshape(-1, *[1] * (new.ndim - 1)), new, old), copies, state.received
     )
     noise_std = jnp.maximum(wanted, given.own_std) if central else wanted
-    return Released(given.params, kept, given.deviation, given.score, noise_std, given.own_std, given.own_sensitivity)
+    return Released(
+        given.params, kept, given.deviation, given.score, served, noise_std, given.own_std, given.own_sensitivity
+    )
 
 
 class _Inbox(eqx.Module):

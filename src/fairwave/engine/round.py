@@ -18,6 +18,7 @@ from fairwave.data.sources import DataSet
 from fairwave.engine import cheating
 from fairwave.engine.access_point import aggregate_and_release
 from fairwave.engine.attendance import Attendance, Window, attendance
+from fairwave.engine.battery import capacities_j, least_energy_j
 from fairwave.engine.device import (
     LocalTraining,
     Work,
@@ -28,12 +29,14 @@ from fairwave.engine.device import (
     training_map,
 )
 from fairwave.engine.guard import Guard, parameters_of
+from fairwave.engine.presence import presence
 from fairwave.engine.state import RoundRecord, State
 from fairwave.engine.steps import (
     among_all,
     corrections,
     first_state,
     fit_efforts,
+    in_place,
     loss_of_all,
     membership_auc,
     part_of,
@@ -46,11 +49,13 @@ from fairwave.keys import run_key
 from fairwave.learning.model import Model, Tree
 from fairwave.policy.access_point import uniform_levels
 from fairwave.policy.fleet import Fleet, fleet
+from fairwave.scenario.mobility import Radial
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.schemes.base import Scheme
-from fairwave.types import Count
+from fairwave.types import Count, PerDevice
 from fairwave.wireless.fleet import distances_m
+from fairwave.wireless.mobility import Motion, motions
 from fairwave.wireless.path_loss import path_loss_db
 
 
@@ -71,7 +76,13 @@ class Cell:
         )
         with jax.enable_x64(True):
             self.root = run_key(scenario.run.seed)
-            self.fleet: Fleet = fleet(scenario, DeviceValues(scenario))
+            values, law = DeviceValues(scenario), scenario.cell.mobility
+            self.fleet: Fleet = fleet(scenario, values)
+            self.capacity_j = capacities_j(values, self.fleet.device)
+            self.presence = presence(values)
+            self.motion: Motion | None = None
+            if isinstance(law, Radial):
+                self.motion = motions(law, distances_m(scenario, values), scenario.run.seed)
             self.samples = (jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels))
             self.test = (jnp.asarray(data.test_inputs), jnp.asarray(data.test_labels))
             self.guard = Guard(scenario, self.holdings.counts, parameters_of(model))
@@ -100,7 +111,7 @@ class Cell:
         return np.concatenate(held)[:count]
 
     def geometry(self) -> dict[str, np.ndarray]:
-        """Where the devices stand."""
+        """Where the devices are placed."""
         distance_m = distances_m(self.scenario, DeviceValues(self.scenario))
         path_gain = np.broadcast_to(np.asarray(self.fleet.device.path_gain), distance_m.shape)
         return {"distance_m": np.asarray(distance_m), "path_loss_db": path_loss_db(path_gain)}
@@ -110,17 +121,32 @@ class Cell:
         window = self.scenario.utility.effort_window
         with jax.enable_x64(True):
             state: State = first_state(self.model, window, self.root, self.fleet.effort, self.devices)
-            return dataclasses.replace(state, past=self.cast.start(state.received))
+            unused_j = None if self.capacity_j is None else jnp.zeros_like(self.capacity_j)
+            return dataclasses.replace(state, past=self.cast.start(state.received), used_energy_j=unused_j)
 
     def round(self, state: State, round_index: int) -> tuple[State, RoundRecord]:
         """The next state, and what happened."""
         with jax.enable_x64(True):
             return self._round(state, jnp.asarray(round_index))
 
-    def can_go_on(self, state: State) -> bool:
-        """Whether anybody can afford another round."""
-        budget = self.guard.budget
-        return budget is None or bool(np.any(budget - np.asarray(state.spent) >= self._needed()))
+    def can_go_on(self, state: State, next_round: int) -> bool:
+        """Whether anybody who is there in that round, or comes later, can afford to take part."""
+        able = np.ones(self.devices.shape, bool)
+        if self.guard.budget is not None:
+            able &= self.guard.budget - np.asarray(state.spent) >= self._needed()
+        with jax.enable_x64(True):
+            left_j = self._left_j(state)
+            if left_j is not None:
+                able &= np.asarray(left_j >= least_energy_j(self.fleet.device))
+        if self.presence is not None:
+            able &= self.presence.from_then_on(next_round)
+        return bool(able.any())
+
+    def _left_j(self, state: State) -> PerDevice | None:
+        """Charge of each battery; None where there are none."""
+        if self.capacity_j is None or state.used_energy_j is None:
+            return None
+        return self.capacity_j - state.used_energy_j
 
     def _needed(self) -> np.ndarray:
         """What the least participation in a round takes from each budget."""
@@ -130,11 +156,15 @@ class Cell:
     def _round(self, state: State, number: Count) -> tuple[State, RoundRecord]:
         scenario, scheme = self.scenario, self.scheme
         present, members = self._present(state, number)
+        distance_now_m = None
+        if self.motion is not None:
+            members, distance_now_m = in_place(members, self.motion, scenario.radio.path_loss_exponent, number)
         roles = self.cast.roles(int(number))
         sent = plan_and_send(
             scheme.plan, scenario.radio, members, cheating.beliefs(roles, state.memory), self.root, number,
-            self.devices, present,
+            self.devices, present, self._left_j(state),
         )  # fmt: skip
+        present = dataclasses.replace(present, participating=sent.participating)
         plan, delivered, copies = sent.plan, sent.delivered, state.received
         if roles and state.past is not None:
             plan = cheating.plans(roles, plan, members, state.memory, state.past)
@@ -173,6 +203,8 @@ class Cell:
             late=sent.late,
             cheating=jnp.asarray(dishonest),
             delivered=delivered,
+            served=after.served,
+            distance_now_m=distance_now_m,
             **told,
             deviation=after.deviation,
             noise_std=after.noise_std,
@@ -183,14 +215,16 @@ class Cell:
             membership_auc=membership_auc(self.model, after.params, self.trained_on, self.test),
         )
         spent = state.spent + (plan.local_iterations if self.guard.mode == "provable" else delivered)
-        return State(after.params, after.received, after.deviation, after.score, memory, spent, past), record
+        used_j = None if state.used_energy_j is None else state.used_energy_j + plan.energy_j
+        return State(after.params, after.received, after.deviation, after.score, memory, spent, past, used_j), record
 
     def _present(self, state: State, number: Count) -> tuple[Attendance, Fleet]:
         """Who takes part, and the fleet as its budgets leave it."""
         size = self.scenario.cell
         present = attendance(
-            size.num_devices, size.participants or size.num_devices, size.straggler_probability, self.root, number
-        )
+            size.num_devices, size.participants or size.num_devices, size.straggler_probability, self.root, number,
+            self.presence,
+        )  # fmt: skip
         if self.guard.budget is None:
             return present, self.fleet
         left = jnp.asarray(self.guard.budget) - state.spent

@@ -27,6 +27,8 @@ class State(eqx.Module):
     """Of each device's privacy budget: local steps so far, or rounds where noise is the access point's."""
     past: Past | None
     """What misbehaving devices make use of; None where nobody ever does."""
+    used_energy_j: PerDevice | None
+    """Out of each device's battery so far; None where there are no batteries."""
 
 
 class RoundRecord(eqx.Module):
@@ -35,13 +37,17 @@ class RoundRecord(eqx.Module):
     plan: DevicePlan
     """All zeros for a device that was not asked to take part."""
     participating: FlagPerDevice
-    """Who was asked to take part, and had budget left to do so."""
+    """Who was asked to take part, and had budget and charge left to do so."""
     late: FlagPerDevice
     """Whose update came after the deadline: energy spent, update not used."""
     cheating: FlagPerDevice
     """Who misbehaved, as the scenario has it."""
     delivered: FlagPerDevice
     """Whose update was used; false in outage, where the channel estimate was wrong, and where it came late."""
+    served: FlagPerDevice
+    """Who was sent a copy of the new model."""
+    distance_now_m: PerDevice | None
+    """How far away each device was; None where nobody moves."""
     received_loss: PerDevice
     """Loss of the copy that the device received, on its own data; NaN for a device that did not take part."""
     loss: PerDevice

@@ -12,9 +12,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from fairwave.engine.records import Arrays
+from fairwave.engine.records import Arrays, mean_of_participants
 from fairwave.errors import StoreError
 from fairwave.privacy.ledger import Ledgers, ReleaseEvent
 from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failures
@@ -161,7 +159,7 @@ class RunStore:
     ) -> None:
         """Store one round whole: metrics, ledger events and the state to go on from."""
         summary = (
-            float(np.nanmean(arrays["loss"])),
+            mean_of_participants(arrays["loss"]),
             float(arrays["global_loss"]),
             float(arrays["test_accuracy"]),
         )
