@@ -31,6 +31,8 @@ class Stream(enum.IntEnum):
     CENTRAL_NOISE = 11
     ADVERSARY = 12
     REWARD = 13
+    SCATTERING = 14
+    MOBILITY = 15
 
 
 def run_key(seed: int) -> Key:

@@ -40,6 +40,7 @@ POWER_DENSITY = Dimension("power density", "W/Hz", '"-174 dBm/Hz"', 1.0)
 FREQUENCY = Dimension("frequency", "Hz", '"250 kHz"', 1e13)
 TIME = Dimension("time", "s", '"0.75 s" or "7.5 ns"', 1e7)
 LENGTH = Dimension("length", "m", '"200 m"', 1e7)
+SPEED = Dimension("speed", "m/s", '"1.5 m/s" or "50 km/h"', 1e5)
 ENERGY = Dimension("energy", "J", '"65 mJ" or "2 Wh"', 1e9)
 INFORMATION = Dimension("amount of data", "bit", '"875 kbit"', 1e15)
 RATIO = Dimension("ratio", "", '"9.8 dB" or 9.55', 1e12)
@@ -52,6 +53,7 @@ _LINEAR = {
     FREQUENCY: {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9},
     TIME: {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0},
     LENGTH: {"m": 1.0, "km": 1e3},
+    SPEED: {"m/s": 1.0, "km/h": 1.0 / 3.6},
     ENERGY: {"J": 1.0, "mJ": 1e-3, "uJ": 1e-6, "kJ": 1e3, "Wh": 3600.0, "mWh": 3.6},
     INFORMATION: {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "B": 8.0, "kB": 8e3, "MB": 8e6},
 }

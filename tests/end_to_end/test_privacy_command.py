@@ -110,8 +110,8 @@ def test_a_budget_stops_devices_and_then_the_run(cli, tmp_path):
 def test_noise_at_a_trusted_access_point(cli, tmp_path):
     folder = tmp_path / "central"
     said = run(
-        cli, folder, "fair", "--set", "privacy.mode=device", "--set", "defences.use=[]", "--set", "privacy.noise_multiplier=4",
-        "--set", "data.samples_per_device=60", schemes="max_power",
+        cli, folder, "fair", "--set", "privacy.mode=device", "--set", "defences.use=[]",
+        "--set", "privacy.noise_multiplier=4", "--set", "data.samples_per_device=60", schemes="max_power",
     )  # fmt: skip
     assert said.code == 0
     told = cli("privacy", folder, "--coalition", 2).out

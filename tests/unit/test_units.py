@@ -24,6 +24,8 @@ from fairwave import units
         ("875 kbit", units.INFORMATION, 875e3),
         ("1 kB", units.INFORMATION, 8e3),
         ("1.5e-1 km", units.LENGTH, 150.0),
+        ("1.5 m/s", units.SPEED, 1.5),
+        ("36 km/h", units.SPEED, 10.0),
         (0.25, units.POWER, 0.25),
         (4, units.NUMBER, 4.0),
     ],

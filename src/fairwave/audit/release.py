@@ -43,7 +43,7 @@ def released(
 ) -> Released:
     """What the access point makes of the updates of those who take part."""
     devices = jnp.arange(updates.shape[0])
-    there = Attendance(devices, taking_part, jnp.zeros(devices.shape, bool))
+    there = Attendance(devices, taking_part, jnp.zeros(devices.shape, bool), jnp.ones(devices.shape, bool))
     given: Released = aggregate_and_release(
         Practice(scheme, privacy, Defences(), Terms(Peers(), 1.0)),
         state,

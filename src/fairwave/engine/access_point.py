@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Int
 
 from fairwave.engine.attendance import Attendance
-from fairwave.engine.dossier import Dossier, removed, with_round
+from fairwave.engine.dossier import Dossier, with_round
 from fairwave.engine.scoring import Mail, Practice, Uploads, noised_mean, scored
 from fairwave.engine.state import State
 from fairwave.keys import Stream, device_key, round_key
@@ -34,6 +34,8 @@ class Released(eqx.Module):
     """Each device's copy, with a leading device axis."""
     deviation: PerDevice
     score: Score
+    served: FlagPerDevice
+    """Who is sent its copy."""
     noise_std: PerDevice
     """In each copy."""
     own_std: Scalar
@@ -60,7 +62,7 @@ def aggregate_and_release(
     """The next model, and a copy of it for every device.
 
     A participant whose update did not arrive gets nothing and keeps its copy and deviation; a device that was not
-    asked gets a copy at the noise level of its last deviation, and one that was removed gets nothing.
+    asked gets a copy at the noise level of its last deviation. Nobody gets any who is not there to receive it.
     """
     scheme, privacy = practice.scheme, practice.privacy
     central = privacy.mode == "device"
@@ -85,8 +87,7 @@ def aggregate_and_release(
         key = round_key(root, number, Stream.REWARD)
         progress = Progress(step=given.step, model=flat, copies=held)
         copies = scheme.give(practice.terms, given.inbox, progress, given.memory, key).astype(flat.dtype)
-    gone = removed(practice.defences, state.dossier, devices.size)
-    served = (delivered | ~present.participating) & ~gone
+    served = (delivered | ~present.participating) & present.reachable
     kept = jnp.where(served[:, None], copies, held)
     noise_std = jnp.maximum(wanted, given.own_std) if central else wanted
     dossier = state.dossier
@@ -100,6 +101,7 @@ def aggregate_and_release(
         received=jax.vmap(unravel)(kept),
         deviation=given.deviation,
         score=given.score,
+        served=served,
         noise_std=noise_std,
         own_std=given.own_std,
         own_sensitivity=given.own_sensitivity,

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from fairwave.data.partition import Holdings
+from fairwave.engine.presence import Presence
 from fairwave.keys import Stream, device_key, round_key
 from fairwave.types import Count, FlagPerDevice, Key
 
@@ -20,27 +21,43 @@ class Attendance(eqx.Module):
     """One round's attendance."""
 
     chosen: Indices
-    """Devices asked to take part, in ascending order."""
+    """Devices asked to take part, in ascending order; filled up with absent ones where too few are there."""
     participating: FlagPerDevice
     slow: FlagPerDevice
     """Participants that will not be ready in time."""
+    reachable: FlagPerDevice
+    """Devices that get what is released at the end of the round."""
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
 def attendance(
-    num_devices: int, num_participants: int, straggler_probability: float, root: Key, number: Count
+    num_devices: int,
+    num_participants: int,
+    straggler_probability: float,
+    root: Key,
+    number: Count,
+    presence: Presence | None = None,
 ) -> Attendance:
-    """The draw of one round: the same for all schemes of a seed."""
+    """The draw of one round among those who are there: the same for all schemes of a seed."""
     devices = jnp.arange(num_devices)
+    everybody = jnp.ones(num_devices, bool)
+    there = everybody if presence is None else presence.at(number)
     if num_participants == num_devices:
         chosen = devices
     else:
-        chosen = jnp.sort(
-            jax.random.permutation(round_key(root, number, Stream.PARTICIPATION), devices)[:num_participants]
-        )
-    participating = jnp.zeros(num_devices, bool).at[chosen].set(True)
+        line = jax.random.permutation(round_key(root, number, Stream.PARTICIPATION), devices)
+        line = line[jnp.argsort(~there[line], stable=True)]  # the absent go to its end
+        chosen = jnp.sort(line[:num_participants])
+    participating = jnp.zeros(num_devices, bool).at[chosen].set(True) & there
     slow = jax.vmap(lambda index: jax.random.uniform(device_key(root, number, Stream.STRAGGLING, index)))(devices)
-    return Attendance(chosen, participating, participating & (slow < straggler_probability))
+    reachable = everybody if presence is None else presence.reachable(number)
+    return Attendance(chosen, participating, participating & (slow < straggler_probability), reachable)
+
+
+def without(present: Attendance, gone: FlagPerDevice) -> Attendance:
+    """The attendance if some devices were removed: not asked, and nothing sent to."""
+    asked = present.participating & ~gone
+    return Attendance(present.chosen, asked, present.slow & asked, present.reachable & ~gone)
 
 
 class Window:

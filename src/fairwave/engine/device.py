@@ -15,6 +15,7 @@ from jaxtyping import Array, Int
 from fairwave.engine.mapping import DeviceMap
 from fairwave.engine.private_training import Protection, private_gradient, train_privately, update_noise_std
 from fairwave.keys import Stream, device_key
+from fairwave.learning.evaluate import accuracy
 from fairwave.learning.local import norm, train, train_beside, update_of
 from fairwave.learning.loss import Samples, local_gradient, local_loss
 from fairwave.learning.model import Model, Tree
@@ -138,6 +139,10 @@ def _received_loss(model: Model, shared: Any, own: Any) -> Scalar:
     return local_loss(model, received, Samples(inputs, labels, held, count))
 
 
+def _accuracy(model: Model, shared: Any, own: Any) -> Scalar:
+    return accuracy(model, own, *shared)
+
+
 def _loss(model: Model, shared: Any, own: Any) -> Scalar:
     params, inputs, labels = shared
     return local_loss(model, params, Samples(inputs, labels, *own))
@@ -169,6 +174,12 @@ def _on_host(protection: Protection | None) -> bool:
 def received_loss_map(model: Model) -> DeviceMap:
     """Loss of every device's copy over all its data."""
     return DeviceMap(functools.partial(_received_loss, model))
+
+
+@functools.cache
+def accuracy_map(model: Model) -> DeviceMap:
+    """Accuracy of every device's copy on the same samples."""
+    return DeviceMap(functools.partial(_accuracy, model))
 
 
 @functools.cache

@@ -43,10 +43,10 @@ def no_dossier(settings: Defences, received: Tree) -> Dossier | None:
     return Dossier(history=history, reputation=jnp.ones(copies.shape[0]))
 
 
-def removed(settings: Defences, dossier: Dossier | None, num_devices: int) -> FlagPerDevice:
+def removed(settings: Defences, dossier: Dossier) -> FlagPerDevice:
     """Who is not asked any more."""
-    if dossier is None or not any(defence.removes for _, defence in in_use(settings)):
-        return jnp.zeros(num_devices, bool)
+    if not any(defence.removes for _, defence in in_use(settings)):
+        return jnp.zeros(dossier.reputation.shape, bool)
     return dossier.reputation < settings.reputation_threshold
 
 

@@ -18,7 +18,7 @@ def releases(guard: Guard, record: RoundRecord, *, gradient_exchange: bool, loca
     asked = np.asarray(record.participating)
     sent = np.flatnonzero(asked & (np.asarray(record.plan.case) != int(Case.OUTAGE)))
     heard, answered = np.flatnonzero(asked), np.flatnonzero(np.asarray(record.delivered))
-    served = np.flatnonzero(np.asarray(record.delivered) | ~asked)
+    served = np.flatnonzero(np.asarray(record.served))
     copies_std = np.asarray(record.noise_std)[served]
     if guard.mode == "device":
         std, sensitivity = float(record.release_std), float(record.release_sensitivity)

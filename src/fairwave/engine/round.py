@@ -10,18 +10,14 @@ import dataclasses
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from fairwave.data.partition import Holdings, share_out
-from fairwave.data.sources import DataSet
-from fairwave.defences.judgement import in_use
 from fairwave.engine import cheating
 from fairwave.engine.access_point import aggregate_and_release
-from fairwave.engine.attendance import Attendance, Window, attendance
+from fairwave.engine.attendance import Attendance, attendance, without
 from fairwave.engine.device import (
-    LocalTraining,
     Work,
+    accuracy_map,
     gradient_map,
     loss_map,
     private_gradient_map,
@@ -29,14 +25,15 @@ from fairwave.engine.device import (
     training_map,
 )
 from fairwave.engine.dossier import no_dossier, removed
-from fairwave.engine.guard import Guard, parameters_of
-from fairwave.engine.scoring import Practice, Uploads
+from fairwave.engine.groundwork import Groundwork
+from fairwave.engine.scoring import Uploads
 from fairwave.engine.state import RoundRecord, State
 from fairwave.engine.steps import (
     among_all,
     corrections,
     first_state,
     fit_efforts,
+    in_place,
     loss_of_all,
     membership_auc,
     part_of,
@@ -44,86 +41,13 @@ from fairwave.engine.steps import (
     test_accuracy,
     within_budget,
 )
-from fairwave.errors import ScenarioError
-from fairwave.keys import run_key
-from fairwave.learning.model import Model, Tree
-from fairwave.policy.access_point import uniform_levels
-from fairwave.policy.fleet import Fleet, fleet
-from fairwave.scenario.parameters import Scenario
-from fairwave.scenario.per_device import DeviceValues
-from fairwave.schemes.base import Scheme, Terms
+from fairwave.learning.model import Tree
+from fairwave.policy.fleet import Fleet
 from fairwave.types import Count
-from fairwave.wireless.fleet import distances_m
-from fairwave.wireless.path_loss import path_loss_db
 
 
-class Cell:
+class Cell(Groundwork):
     """A scenario and a scheme made ready to run."""
-
-    def __init__(
-        self, scenario: Scenario, scheme: Scheme, model: Model, data: DataSet, num_threads: int | None = None
-    ) -> None:
-        self.scenario, self.scheme, self.model, self.num_threads = scenario, scheme, model, num_threads
-        shared = data.train_labels.size - self._kept_back()
-        self.holdings: Holdings = share_out(
-            scenario.data.partition,
-            data.train_labels[:shared],
-            scenario.cell.num_devices,
-            scenario.run.seed,
-            scenario.data.samples_per_device,
-            scenario.data.refreshed_samples,
-        )
-        with jax.enable_x64(True):
-            self.root = run_key(scenario.run.seed)
-            self.fleet: Fleet = fleet(scenario, DeviceValues(scenario))
-            self.samples = (jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels))
-            self.test = (jnp.asarray(data.test_inputs), jnp.asarray(data.test_labels))
-            self.guard = Guard(scenario, self.holdings.counts, parameters_of(model))
-            self.trained_on = part_of(self.samples, jnp.asarray(self._as_many_as(data.test_labels.size)))
-            self.own_samples = (
-                None
-                if shared == data.train_labels.size
-                else part_of(self.samples, jnp.arange(shared, data.train_labels.size))
-            )
-            self.window = Window(self.holdings)
-            self.devices = jnp.arange(scenario.cell.num_devices)
-            self.cast = cheating.Cast(scenario.cheating.adversaries, scenario.cell.num_devices)
-            privacy, learning = scenario.privacy, scenario.learning
-            noisy = privacy.local_noise and scheme.noisy_updates
-            self.local_std = float(uniform_levels(privacy, jnp.zeros(1))[0]) if noisy else 0.0
-        budget, needed = self.guard.budget, self._needed()
-        if budget is not None and not (budget >= needed).any():
-            raise ScenarioError(
-                f"privacy.max_epsilon: {scenario.privacy.max_epsilon:g} pays for {budget.max()} "
-                f"{'local steps' if privacy.mode == 'provable' else 'rounds'} of a device, and taking part once needs "
-                f"{needed.min():g} (compute.min_iterations); raise it, privacy.noise_multiplier, or the samples held"
-            )
-        attachment = scenario.peers.ditto_weight if scheme.personal else None
-        self.training = LocalTraining(
-            model, learning.batch_size, learning.learning_rate, self.local_std, self.guard.protection, attachment
-        )
-        self.practice = Practice(
-            scheme, privacy, scenario.defences, Terms(scenario.peers, learning.learning_rate),
-            None if self.own_samples is None else model,
-        )  # fmt: skip
-
-    def _kept_back(self) -> int:
-        """Samples that the access point has for itself."""
-        defences = self.scenario.defences
-        needed = self.scheme.needs_samples or any(defence.needs_samples for _, defence in in_use(defences))
-        return defences.validation_samples if needed else 0
-
-    def _as_many_as(self, count: int) -> np.ndarray:
-        """Samples that devices hold at first, as many of each as there are test samples to set against them."""
-        each = -(-count // len(self.holdings.counts))
-        held = [self.holdings.of(device)[:each] for device in range(len(self.holdings.counts))]
-        return np.concatenate(held)[:count]
-
-    def geometry(self) -> dict[str, np.ndarray]:
-        """Where the devices stand."""
-        distance_m = distances_m(self.scenario, DeviceValues(self.scenario))
-        path_gain = np.broadcast_to(np.asarray(self.fleet.device.path_gain), distance_m.shape)
-        return {"distance_m": np.asarray(distance_m), "path_loss_db": path_loss_db(path_gain)}
 
     def start(self) -> State:
         """Before the first round: everybody holds the same random model."""
@@ -136,6 +60,7 @@ class Cell:
                 dossier=no_dossier(self.scenario.defences, state.received),
                 scheme_memory=self.scheme.start(self.devices.size),
                 personal=state.received if self.scheme.personal else None,
+                used_energy_j=None if self.capacity_j is None else jnp.zeros_like(self.capacity_j),
             )
 
     def round(self, state: State, round_index: int) -> tuple[State, RoundRecord]:
@@ -143,24 +68,18 @@ class Cell:
         with jax.enable_x64(True):
             return self._round(state, jnp.asarray(round_index))
 
-    def can_go_on(self, state: State) -> bool:
-        """Whether anybody can afford another round."""
-        budget = self.guard.budget
-        return budget is None or bool(np.any(budget - np.asarray(state.spent) >= self._needed()))
-
-    def _needed(self) -> np.ndarray:
-        """What the least participation in a round takes from each budget."""
-        least = np.asarray(self.fleet.device.min_iterations) if self.guard.mode == "provable" else np.ones(())
-        return np.broadcast_to(least, self.devices.shape)
-
     def _round(self, state: State, number: Count) -> tuple[State, RoundRecord]:
         scenario, scheme = self.scenario, self.scheme
         present, members = self._present(state, number)
+        distance_now_m = None
+        if self.motion is not None:
+            members, distance_now_m = in_place(members, self.motion, scenario.radio.path_loss_exponent, number)
         roles = self.cast.roles(int(number))
         sent = plan_and_send(
             scheme.plan, scenario.radio, members, cheating.beliefs(roles, state.memory), self.root, number,
-            self.devices, present,
+            self.devices, present, self.left_j(state),
         )  # fmt: skip
+        present = dataclasses.replace(present, participating=sent.participating)
         plan, delivered, copies = sent.plan, sent.delivered, state.received
         if roles and state.past is not None:
             plan = cheating.plans(roles, plan, members, state.memory, state.past)
@@ -179,6 +98,7 @@ class Cell:
         )
         if personal is not None:
             received_loss = received_loss_map(self.model)(self.samples, (personal, held, counts), self.num_threads)
+            received = personal
             personal = jax.tree.map(lambda old, new: old.at[present.chosen].set(new), state.personal, trained.personal)
         updates, past = trained.update, state.past
         if past is not None:
@@ -195,7 +115,13 @@ class Cell:
         memory = fit_efforts(utility.effort_fit, utility.effort_ridge, state.memory, plan, after.deviation, scored)
         true_losses = loss_map(self.model)((after.params, *self.samples), everyone, self.num_threads)
         told = among_all(
-            {"received_loss": received_loss, "loss": trained.loss, "update_norm": trained.update_norm}, present
+            {
+                "received_loss": received_loss,
+                "received_accuracy": accuracy_map(self.model)(self.tried_on, received, self.num_threads),
+                "loss": trained.loss,
+                "update_norm": trained.update_norm,
+            },
+            present,
         )
         record = RoundRecord(
             plan=plan,
@@ -204,6 +130,8 @@ class Cell:
             cheating=jnp.asarray(dishonest),
             delivered=delivered,
             findings=after.findings,
+            served=after.served,
+            distance_now_m=distance_now_m,
             **told,
             deviation=after.deviation,
             noise_std=after.noise_std,
@@ -225,6 +153,7 @@ class Cell:
             dossier=after.dossier,
             scheme_memory=after.memory,
             personal=personal,
+            used_energy_j=None if state.used_energy_j is None else state.used_energy_j + plan.energy_j,
         )
         return state, record
 
@@ -232,17 +161,16 @@ class Cell:
         """Who takes part, and the fleet as its budgets leave it."""
         size = self.scenario.cell
         present = attendance(
-            size.num_devices, size.participants or size.num_devices, size.straggler_probability, self.root, number
-        )
+            size.num_devices, size.participants or size.num_devices, size.straggler_probability, self.root, number,
+            self.presence,
+        )  # fmt: skip
         if state.dossier is not None:
-            gone = removed(self.scenario.defences, state.dossier, self.devices.size)
-            asked = present.participating & ~gone
-            present = Attendance(present.chosen, asked, present.slow & asked)
+            present = without(present, removed(self.scenario.defences, state.dossier))
         if self.guard.budget is None:
             return present, self.fleet
         left = jnp.asarray(self.guard.budget) - state.spent
         members: tuple[Attendance, Fleet] = within_budget(
-            present, self.fleet, left, jnp.asarray(self._needed()), self.guard.mode == "provable"
+            present, self.fleet, left, jnp.asarray(self.needed()), self.guard.mode == "provable"
         )
         return members
 

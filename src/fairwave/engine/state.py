@@ -34,6 +34,8 @@ class State(eqx.Module):
     """What the scheme carries over."""
     personal: Tree | None
     """Each device's model of its own, with a leading device axis; None where devices have none."""
+    used_energy_j: PerDevice | None
+    """Out of each device's battery so far; None where there are no batteries."""
 
 
 class RoundRecord(eqx.Module):
@@ -42,7 +44,7 @@ class RoundRecord(eqx.Module):
     plan: DevicePlan
     """All zeros for a device that was not asked to take part."""
     participating: FlagPerDevice
-    """Who was asked to take part, and had budget left to do so."""
+    """Who was asked to take part, and had budget and charge left to do so."""
     late: FlagPerDevice
     """Whose update came after the deadline: energy spent, update not used."""
     cheating: FlagPerDevice
@@ -51,11 +53,17 @@ class RoundRecord(eqx.Module):
     """Whose update arrived in time; false in outage, where the channel estimate was wrong, and where it came late."""
     findings: Int[Array, " device"]
     """What each device was caught at, a bit per defence; an update that was caught is not used."""
+    served: FlagPerDevice
+    """Who was sent a copy of the new model."""
+    distance_now_m: PerDevice | None
+    """How far away each device was; None where nobody moves."""
     received_loss: PerDevice
     """Loss, on its own data, of the model that the device had: its copy, or its own under a personal scheme.
 
     NaN for a device that did not take part.
     """
+    received_accuracy: PerDevice
+    """Accuracy of that model on some test samples; NaN likewise."""
     loss: PerDevice
     """Loss after local training, on its own data; NaN likewise."""
     update_norm: PerDevice

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from fairwave.engine.attendance import Attendance
+from fairwave.engine.battery import covers
 from fairwave.engine.state import State
 from fairwave.keys import Stream, device_key
 from fairwave.learning.aggregate import mean_gradient
@@ -29,12 +30,15 @@ from fairwave.scenario.parameters import Radio
 from fairwave.types import Count, Flag, FlagPerDevice, Key, PerDevice, Scalar
 from fairwave.wireless.channel_knowledge import safe_gain
 from fairwave.wireless.fading import draw_channel
+from fairwave.wireless.mobility import Motion, moved
 
 
 class Sent(eqx.Module):
     """What the devices do in a round, and which of their messages get through."""
 
     plan: DevicePlan
+    participating: FlagPerDevice
+    """Those of the participants whose charge covers the plan."""
     arrives: FlagPerDevice
     """The channel carries what the device sends, such as its gradient."""
     late: FlagPerDevice
@@ -69,6 +73,7 @@ def first_state(model: Model, effort_window: int, root: Key, effort: Effort, dev
         dossier=None,
         scheme_memory=(),
         personal=None,
+        used_energy_j=None,
     )
 
 
@@ -100,13 +105,23 @@ def within_budget(
 ) -> tuple[Attendance, Fleet]:
     """Who can afford to take part; where budgets are of steps, nobody plans more of them than it has left."""
     able = present.participating & (left >= needed)
-    there = Attendance(present.chosen, able, present.slow & able)
+    there = Attendance(present.chosen, able, present.slow & able, present.reachable)
     if not in_steps:
         return there, members
     device = members.device
     most = jnp.minimum(device.max_iterations, jnp.maximum(left, device.min_iterations))
     capped = dataclasses.replace(members, device=dataclasses.replace(device, max_iterations=most))
     return there, capped
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def in_place(members: Fleet, motion: Motion, path_loss_exponent: float, number: Count) -> tuple[Fleet, PerDevice]:
+    """The fleet where it is in a round, and each device's distance."""
+    path_gain, distance_m = jax.vmap(
+        lambda one, way: moved(one, way, path_loss_exponent, number), in_axes=(per_device_axes(members).device, 0)
+    )(members.device, motion)
+    there = dataclasses.replace(members, device=dataclasses.replace(members.device, path_gain=path_gain))
+    return there, distance_m
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -119,21 +134,26 @@ def plan_and_send(
     number: Count,
     devices: Array,
     present: Attendance,
+    left_j: PerDevice | None,
 ) -> Sent:
-    """Every participant's plan over its channel, and what becomes of its upload."""
+    """Every participant's plan over its channel, and what becomes of its upload; `left_j` is in its battery, if any."""
 
-    def one(member: Fleet, own_memory: EffortMemory, index: Count, asked: Flag) -> tuple[DevicePlan, Array]:
-        channel = draw_channel(radio.fading, radio.channel_error_std, root, number, index)
+    def one(
+        member: Fleet, own_memory: EffortMemory, index: Count, asked: Flag, own_left_j: Scalar | None
+    ) -> tuple[DevicePlan, Flag, Flag]:
+        cycles = None if radio.doppler_hz is None else radio.doppler_hz * member.device.deadline_s * number
+        channel = draw_channel(radio.fading, radio.channel_error_std, root, number, index, cycles)
         planned_gain = safe_gain(channel.estimated_gain, radio.channel_error_std, radio.outage_probability)
         plan = plan_round(rule, member.device, planned_gain, member.preferences, own_memory.effort)
+        asked = asked if own_left_j is None else asked & covers(own_left_j, member.device, plan)
         sent = asked & (plan.case != int(Case.OUTAGE))
         plan = jax.tree.map(lambda leaf: jnp.where(asked, leaf, jnp.zeros_like(leaf)), plan)
-        return plan, sent & (channel.fading_gain >= planned_gain)
+        return plan, asked, sent & (channel.fading_gain >= planned_gain)
 
-    axes = (per_device_axes(members), 0, 0, 0)
-    plan, arrives = jax.vmap(one, in_axes=axes)(members, memory, devices, present.participating)
+    axes = (per_device_axes(members), 0, 0, 0, 0)
+    plan, able, arrives = jax.vmap(one, in_axes=axes)(members, memory, devices, present.participating, left_j)
     late = present.slow & (plan.case != int(Case.OUTAGE))
-    return Sent(plan=plan, arrives=arrives, late=late, delivered=arrives & ~late)
+    return Sent(plan=plan, participating=able, arrives=arrives, late=late, delivered=arrives & ~late)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

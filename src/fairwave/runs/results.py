@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairwave.engine.records import FROM_PLAN, PER_DEVICE, PER_ROUND, Arrays
+from fairwave.engine.records import FROM_PLAN, OF_THE_MOVING, PER_DEVICE, PER_ROUND, Arrays
 from fairwave.runs.order import Track
 
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
         )
 
     by_device = ("scheme", "seed", "round", "device")
+    held = next(rounds[0] for rounds in records.values() if rounds)
+    moving = [name for name in OF_THE_MOVING if name in held]
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
-        name: (by_device, stacked(name)) for name in (*FROM_PLAN, *PER_DEVICE, "outage")
+        name: (by_device, stacked(name)) for name in (*FROM_PLAN, *PER_DEVICE, "outage", *moving)
     }
     variables |= {name: (by_device[:3], stacked(name)) for name in PER_ROUND}
     laid_out = {name: np.stack([layouts[seed][name] for seed in seeds]) for name in layouts[seeds[0]]}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairwave.engine.records import Arrays, as_arrays
+from fairwave.engine.records import Arrays, as_arrays, mean_of_participants
 from fairwave.engine.releases import releases
 from fairwave.engine.state import RoundRecord
 from fairwave.errors import OutputError, SolveError, StoreError
@@ -146,7 +146,10 @@ def ended_early(store: RunStore) -> list[str]:
     run, budget = order.scenario.run, order.scenario.privacy.max_epsilon
     target = "its target was reached" if run.target_loss or run.target_accuracy else ""
     spent = f"no device has privacy budget left (privacy.max_epsilon {budget:g})" if budget else ""
-    why = " or ".join(filter(None, (target, spent)))
+    drained = "no battery is charged enough (compute.battery_capacity_j)"
+    empty = drained if order.scenario.compute.battery_capacity_j is not None else ""
+    gone = "every device has left (cell.departure_round)" if order.scenario.cell.departure_round is not None else ""
+    why = " or ".join(filter(None, (target, spent, empty, gone)))
     status = {track: store.summary(track) for track in order.tracks()}
     return [
         f"{track.scheme} with seed {track.seed} ended after {now.rounds} of {order.rounds} rounds: {why}"
@@ -200,7 +203,7 @@ def _run_track(store: RunStore, workshop: Workshop, track: Track, watch: Watch) 
         arrays = as_arrays(record)
         exchange = order.scenario.learning.gradient_exchange
         events = releases(cell.guard, record, gradient_exchange=exchange, local_std=cell.local_std)
-        done = target_reached(cell.scenario.run, record) or not cell.can_go_on(after)
+        done = target_reached(cell.scenario.run, record) or not cell.can_go_on(after, number + 1)
         store.append(track, number, arrays, events, pack_state(after), last=done)
         energies.append(_energy(arrays))
         watch(_step(track, number + 1, arrays, energies))
@@ -225,4 +228,4 @@ def _step(track: Track, rounds: int, arrays: Arrays, energies: list[np.ndarray])
     with warnings.catch_warnings():  # a device that never uploaded has no mean
         warnings.simplefilter("ignore", RuntimeWarning)
         spread = float(np.nanstd(np.nanmean(energies, axis=0)))
-    return Step(track, rounds, float(np.nanmean(arrays["loss"])), float(arrays["test_accuracy"]), spread)
+    return Step(track, rounds, mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"]), spread)

@@ -12,9 +12,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from fairwave.engine.records import Arrays
+from fairwave.engine.records import Arrays, mean_of_participants
 from fairwave.errors import StoreError
 from fairwave.privacy.ledger import Ledgers, ReleaseEvent
 from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failures
@@ -24,7 +22,7 @@ from fairwave.runs.packing import event_of, event_row, pack, unpack
 from fairwave.runs.seal import check_seal, remove_seal, seal
 from fairwave.scenario.parameters import Scenario
 
-FORMAT = 2
+FORMAT = 3
 UNBORN = "run.sqlite.new"
 DATA = 16
 """Bytes of a fingerprint that speak of the data set alone, which all seeds share."""
@@ -161,7 +159,7 @@ class RunStore:
     ) -> None:
         """Store one round whole: metrics, ledger events and the state to go on from."""
         summary = (
-            float(np.nanmean(arrays["loss"])),
+            mean_of_participants(arrays["loss"]),
             float(arrays["global_loss"]),
             float(arrays["test_accuracy"]),
         )

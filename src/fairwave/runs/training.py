@@ -10,7 +10,7 @@ import numpy as np
 
 from fairwave import schemes as registry
 from fairwave.data import sources
-from fairwave.engine.records import Arrays
+from fairwave.engine.records import Arrays, mean_of_participants
 from fairwave.engine.round import Cell
 from fairwave.engine.state import RoundRecord, State
 from fairwave.errors import ScenarioError
@@ -38,7 +38,7 @@ class Workshop:
 
     def fingerprint(self, cell: Cell) -> bytes:
         """Of all that a track reads from outside: first the data, then who holds what and the fleet."""
-        setup = [cell.holdings.samples, *map(np.asarray, jax.tree.leaves(cell.fleet))]
+        setup = [cell.holdings.samples, *map(np.asarray, jax.tree.leaves((cell.fleet, cell.capacity_j, cell.presence)))]
         return self._data_digest + _digest(*setup)
 
     def layout(self, cell: Cell) -> Arrays:
@@ -59,19 +59,19 @@ def _digest(*arrays: np.ndarray) -> bytes:
 def iterate(
     cell: Cell, num_rounds: int, state: State | None = None, first: int = 0
 ) -> Iterator[tuple[State, RoundRecord]]:
-    """Rounds from `first` on, each with the state after it, until the last, the target or the end of all budgets."""
+    """Rounds from `first` on, each with the state after it, until the last, the target, or nobody can take part."""
     current = cell.start() if state is None else state
     for number in range(first, num_rounds):
         current, record = cell.round(current, number)
         record = jax.tree.map(np.asarray, record)
         yield current, record
-        if target_reached(cell.scenario.run, record) or not cell.can_go_on(current):
+        if target_reached(cell.scenario.run, record) or not cell.can_go_on(current, number + 1):
             return
 
 
 def target_reached(run: Run, record: RoundRecord) -> bool:
     """Whether the mean device loss or the test accuracy is as good as asked for."""
-    enough_loss = run.target_loss is not None and float(np.nanmean(record.loss)) <= run.target_loss
+    enough_loss = run.target_loss is not None and mean_of_participants(record.loss) <= run.target_loss
     enough_accuracy = run.target_accuracy is not None and float(record.test_accuracy) >= run.target_accuracy
     return enough_loss or enough_accuracy
 

@@ -24,7 +24,9 @@ def _place(detail: ErrorDetails) -> list[str]:
     """Keys as the user wrote them: without the law that pydantic puts between a tagged table and its key."""
     place = [str(part) for part in detail["loc"]]
     return [
-        key for index, key in enumerate(place) if not (index == 2 and place[1] in ("placement", "fading", "partition"))
+        key
+        for index, key in enumerate(place)
+        if not (index == 2 and place[1] in ("placement", "mobility", "fading", "partition"))
     ]
 
 

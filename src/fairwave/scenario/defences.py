@@ -28,7 +28,7 @@ class Defences(Group):
     replay_ratio: Share = 0.1
     """replay_check: distance from its last update, over the median of all, below which an update is a copy of it."""
     validation_samples: Annotated[int, *whole(1, 10_000_000)] = 500
-    """held_out: samples that the access point keeps for itself, out of the devices' training data."""
+    """held_out and scheme cffl: test samples that the access point uses; accuracy is measured on the others."""
     useful_share: Share = 0.1
     """held_out: gain on those samples, over the median of all, below which an update is useless."""
     reputation_memory: Below1 = 0.9

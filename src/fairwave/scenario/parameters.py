@@ -11,9 +11,10 @@ from pydantic import Field, model_validator
 
 from fairwave.scenario.adversary import Cheating
 from fairwave.scenario.defences import Defences
-from fairwave.scenario.fading import Fading
+from fairwave.scenario.fading import Fading, Rayleigh, Rician
 from fairwave.scenario.group import Group
 from fairwave.scenario.learning import Learning
+from fairwave.scenario.mobility import Mobility, Still
 from fairwave.scenario.partition import Partition
 from fairwave.scenario.peers import Peers
 from fairwave.scenario.placement import Placement
@@ -60,6 +61,12 @@ class Cell(Group):
     """Devices drawn to take part in each round; left out, all."""
     straggler_probability: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0, low_allowed=True))] = 0.0
     """Chance that a device's update comes too late: its energy is spent, its update is not used."""
+    mobility: Mobility = Still()
+    """How devices move between rounds. Laws: none, radial (max_speed_m_per_s, near_m, far_m)."""
+    arrival_round: CountEach | None = None
+    """First round in which a device is there; left out, from the start."""
+    departure_round: CountEach | None = None
+    """Last round in which a device is there; left out, it stays."""
 
     @model_validator(mode="after")
     def _participants_exist(self) -> Cell:
@@ -95,10 +102,21 @@ class Radio(Group):
     """Charge the gradient exchange as a second upload of the same size."""
     fading: Fading
     """Block fading. Laws: none, rayleigh (scale), rician (scale, k_factor), nakagami (scale, shape)."""
+    doppler_hz: Frequency | None = None
+    """Largest Doppler shift, which correlates the fading of a device's rounds; left out, rounds are independent."""
     channel_error_std: NonNegative = 0.0
     """Error of the channel estimate: std of its real and of its imaginary part."""
     outage_probability: Probability = 0.01
     """Largest chance that an upload fails because the estimate was wrong."""
+
+    @model_validator(mode="after")
+    def _doppler_has_waves_to_shift(self) -> Radio:
+        if self.doppler_hz is not None and not isinstance(self.fading, Rayleigh | Rician):
+            raise ValueError(
+                f"doppler_hz {self.doppler_hz:g} with fading law '{self.fading.law}', which has no correlation over "
+                "time; choose rayleigh or rician, or leave doppler_hz out"
+            )
+        return self
 
 
 class Processor(Group):
@@ -130,7 +148,7 @@ class Compute(Group):
     max_iterations: CountEach | None = None
     """Most local iterations, if the device caps them below what the deadline allows."""
     battery_capacity_j: EnergyEach | None = None
-    """Battery, for the life expectancy in plans."""
+    """Battery. Plans tell how long it lasts; in a run, a device sits out the rounds that its charge does not cover."""
 
 
 class Utility(Group):

@@ -23,6 +23,7 @@ from fairwave.units import (
     POWER,
     POWER_DENSITY,
     RATIO,
+    SPEED,
     TIME,
     Dimension,
     parse,
@@ -129,6 +130,7 @@ Time = Annotated[float, *one(Limit(TIME))]
 NEAREST_M = 1e-3
 
 Length = Annotated[float, *one(Limit(LENGTH, NEAREST_M, low_allowed=True))]
+Speed = Annotated[float, *one(Limit(SPEED))]
 Energy = Annotated[float, *one(Limit(ENERGY))]
 Information = Annotated[float, *one(Limit(INFORMATION))]
 Ratio = Annotated[float, *one(Limit(RATIO))]

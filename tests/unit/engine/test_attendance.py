@@ -145,7 +145,7 @@ def test_private_steps_are_on_the_ledger_of_the_device_that_made_them(data):
     most = int(budgeted.guard.budget[0])
     state = budgeted.start()
     for number in range(60):
-        if not budgeted.can_go_on(state):
+        if not budgeted.can_go_on(state, number):
             break
         state, record = budgeted.round(state, number)
     spent, least = np.asarray(state.spent), np.asarray(budgeted.fleet.device.min_iterations)

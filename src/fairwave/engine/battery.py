@@ -1,0 +1,38 @@
+"""Batteries that run out: a device sits a round out that its charge does not cover."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from fairwave.errors import ScenarioError
+from fairwave.policy.plan import DevicePlan
+from fairwave.policy.problem import compute_energy_j
+from fairwave.scenario.per_device import DeviceValues
+from fairwave.types import Flag, PerDevice, Scalar
+from fairwave.wireless.device import Device
+
+
+def least_energy_j(device: Device) -> Scalar:
+    """No round costs less: the fewest iterations, and an upload that a good enough channel makes as cheap as can be."""
+    return compute_energy_j(device, device.min_iterations)
+
+
+def covers(left_j: Scalar, device: Device, plan: DevicePlan) -> Flag:
+    """Whether one device's charge is enough for its plan, or, in outage, for any; a failed plan is left to be found."""
+    return ~(jnp.maximum(plan.energy_j, least_energy_j(device)) > left_j)
+
+
+def capacities_j(values: DeviceValues, device: Device) -> PerDevice | None:
+    """What every device's battery holds at first; None where there are none. Somebody must be able to begin."""
+    given = values("battery_capacity_j")
+    if given is None:
+        return None
+    capacity_j = np.broadcast_to(given, (values.num_devices,))
+    least_j = np.broadcast_to(np.asarray(least_energy_j(device)), capacity_j.shape)
+    if not (capacity_j >= least_j).any():
+        raise ScenarioError(
+            f"compute.battery_capacity_j: {capacity_j.max():g} J is less than any round costs ({least_j.min():g} J for "
+            "compute.min_iterations alone); give devices larger batteries, or lower min_iterations"
+        )
+    return jnp.asarray(capacity_j)
