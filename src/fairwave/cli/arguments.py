@@ -16,7 +16,8 @@ Schemes = Annotated[
     typer.Option(
         show_default=False,
         help="Comma-separated, or 'all': proposed, max_power, amplifier_cap, priced, equal_energy, least_energy, "
-        "no_privacy, fair_noise_only, fair_energy_only; left out, the first two.",
+        "no_privacy, fair_noise_only, fair_energy_only, and peers' q_fedavg, afl, term, ditto, cgsv, rffl, cffl, iafl, "
+        "fedl; left out, the first two.",
     ),
 ]
 Seeds = Annotated[str, typer.Option(show_default=False, help="Such as 0..4 or 0,3,7; left out, the scenario's.")]

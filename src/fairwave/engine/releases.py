@@ -10,7 +10,9 @@ from fairwave.policy.plan import Case
 from fairwave.privacy.ledger import ReleaseEvent, event
 
 
-def releases(guard: Guard, record: RoundRecord, *, gradient_exchange: bool, local_std: float) -> list[ReleaseEvent]:
+def releases(
+    guard: Guard, record: RoundRecord, *, gradient_exchange: bool, local_std: float, told_losses: bool = False
+) -> list[ReleaseEvent]:
     """The events of one round.
 
     An update that came late, or over a channel that was misjudged, has left the device all the same.
@@ -39,6 +41,7 @@ def releases(guard: Guard, record: RoundRecord, *, gradient_exchange: bool, loca
     exchanged = [event("gradient", "device", sent), event("gradient", "access point", heard, subjects=sent)]
     return [
         *(exchanged if gradient_exchange else []),
+        *([event("loss", "device", sent)] if told_losses else []),
         event("update", "device", sent, local_std),
         event("model", "access point", served, copies_std, subjects=answered),
         event("deviation", "access point", answered),

@@ -13,7 +13,7 @@ import numpy as np
 class ReleaseEvent:
     """One kind of message in one round, for all devices that sent or received it."""
 
-    content: Literal["gradient", "update", "model", "deviation"]
+    content: Literal["gradient", "loss", "update", "model", "deviation"]
     sender: Literal["device", "access point"]
     audience: Literal["device", "access point"]
     basis: Literal["data", "messages"]
@@ -46,7 +46,7 @@ def rounds_of(ledger: Ledger) -> int:
 
 
 def event(
-    content: Literal["gradient", "update", "model", "deviation"],
+    content: Literal["gradient", "loss", "update", "model", "deviation"],
     sender: Literal["device", "access point"],
     devices: np.ndarray,
     noise_std: np.ndarray | float = 0.0,

@@ -82,7 +82,8 @@ class Spending:
 
 def described(event: ReleaseEvent) -> str:
     """A kind of message in words."""
-    plain = event.content + "s" if event.content != "gradient" or event.sender == "device" else "mean gradients"
+    many = "losses" if event.content == "loss" else f"{event.content}s"
+    plain = many if event.content != "gradient" or event.sender == "device" else "mean gradients"
     return plain if event.noise_std.any() else f"{plain} (no noise)"
 
 

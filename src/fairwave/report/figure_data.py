@@ -39,6 +39,8 @@ class Panel:
     series: list[Series]
     joined: bool = True
     """Points are joined by lines."""
+    over_rounds: bool = True
+    """Spreads are bands along a line; else bars at points."""
 
 
 _BY_PATH_LOSS = (
@@ -95,4 +97,13 @@ def _by_path_loss(results: xr.Dataset, key: str, title: str, values: xr.DataArra
         series.append(Series(str(name), x[order], y[order], None if spread is None else spread[order]))
     bars = "; bars are the std across seeds." if same_places and seeds > 1 else "."
     caption = f"Mean over the rounds in which the device uploaded{bars}"
-    return Panel(key, title, "path loss (dB)", label, caption, series, joined=same_places and where.shape[1] <= 50)
+    return Panel(
+        key,
+        title,
+        "path loss (dB)",
+        label,
+        caption,
+        series,
+        joined=same_places and where.shape[1] <= 50,
+        over_rounds=False,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ def panel_html(panel: Panel, prefix: str) -> str:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    over_rounds = not panel.x_label.startswith("path loss")
+    over_rounds = panel.over_rounds
     for index, line in enumerate(panel.series):
         colour = COLOURS[index % len(COLOURS)]
         if over_rounds and line.spread is not None:
@@ -55,6 +56,23 @@ def holdings_html(results: xr.Dataset, prefix: str) -> str:
     return _html(figure, f"{prefix}holdings", "device", "class")
 
 
+def heat_map_html(
+    rows: Sequence[str], columns: Sequence[str], values: np.ndarray, texts: Sequence[Sequence[str]], key: str, name: str
+) -> str:
+    """A table in colours: blue below zero, red above, with a text in every cell."""
+    import plotly.graph_objects as go
+
+    reach = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0
+    figure = go.Figure(
+        go.Heatmap(
+            z=values, x=list(columns), y=list(rows), text=texts, texttemplate="%{text}", colorscale="RdBu_r",
+            zmin=-min(reach, 100.0), zmax=min(reach, 100.0), colorbar={"title": name}, hoverinfo="skip",
+        )
+    )  # fmt: skip
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    return _html(figure, key, "", "", height=100 + 30 * len(rows))
+
+
 _HOVER = "device %{x}, class %{y}: %{z} samples<extra></extra>"
 
 
@@ -69,9 +87,9 @@ def _band(line: Series, spread: np.ndarray, colour: str) -> go.Scatter:
     )  # fmt: skip
 
 
-def _html(figure: go.Figure, key: str, x_label: str, y_label: str) -> str:
+def _html(figure: go.Figure, key: str, x_label: str, y_label: str, height: int = HEIGHT) -> str:
     figure.update_layout(
-        template="simple_white", height=HEIGHT, margin={"l": 60, "r": 16, "t": 16, "b": 48},
+        template="simple_white", height=height, margin={"l": 60, "r": 16, "t": 16, "b": 48},
         legend={"orientation": "h", "y": 1.12}, hovermode="closest",
     )  # fmt: skip
     figure.update_xaxes(title=x_label, showgrid=True)

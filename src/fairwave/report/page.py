@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import importlib.resources
 import string
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairwave.errors import OutputError
@@ -17,21 +18,30 @@ FIGURES = "figures"
 
 def write_report(runs: list[RunReport], folder: Path) -> Path:
     """Write the page and the figures into a folder; the page's path."""
-    from plotly.offline import get_plotlyjs
-
-    title = "fairwave: " + ", ".join(run.name for run in runs)
-    template = string.Template((importlib.resources.files("fairwave.report") / "page.html").read_text("utf-8"))
-    page = template.substitute(
-        title=html.escape(title),
+    for run in runs:
+        write_figures(run.panels, folder / FIGURES / run.name if len(runs) > 1 else folder / FIGURES)
+    return write_page(
+        folder / FILE,
+        title="fairwave: " + ", ".join(run.name for run in runs),
         opening="Federated learning over a wireless cell, trained for real: every scheme of a run met the same data, "
         "channels and initial model. Drag to zoom, double-click to reset, click a name to hide it.",
         sections="".join(section(run, number) for number, run in enumerate(runs, start=1)),
-        conclusions="\n".join(f"<li>{html.escape(line)}</li>" for line in conclusions(runs)),
+        conclusions=conclusions(runs),
+    )
+
+
+def write_page(path: Path, *, title: str, opening: str, sections: str, conclusions: Sequence[str]) -> Path:
+    """Write one page that needs no network; its path."""
+    from plotly.offline import get_plotlyjs
+
+    template = string.Template((importlib.resources.files("fairwave.report") / "page.html").read_text("utf-8"))
+    page = template.substitute(
+        title=html.escape(title),
+        opening=html.escape(opening),
+        sections=sections,
+        conclusions="\n".join(f"<li>{html.escape(line)}</li>" for line in conclusions),
         plotly=get_plotlyjs(),
     )
-    for run in runs:
-        write_figures(run.panels, folder / FIGURES / run.name if len(runs) > 1 else folder / FIGURES)
-    path = folder / FILE
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:

@@ -42,7 +42,7 @@ def _draw(axis: Any, panel: Panel) -> None:
     for index, line in enumerate(panel.series):
         colour = COLOURS[index % len(COLOURS)]
         look = {"color": colour, "linewidth": 1.3, "label": line.label}
-        if panel.x_label.startswith("path loss"):
+        if not panel.over_rounds:
             look |= {"marker": MARKERS[index % len(MARKERS)], "markersize": 3.5 if points <= 50 else 1.0}
             look["linestyle"] = "-" if panel.joined else "none"
             axis.errorbar(line.x, line.y, yerr=line.spread, capsize=2, elinewidth=0.8, **look)

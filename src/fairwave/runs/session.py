@@ -47,7 +47,9 @@ class Step:
 Watch = Callable[[Step], None]
 
 
-def run(order: Order, folder: Path, command: str, watch: Watch = lambda step: None) -> bool:
+def run(
+    order: Order, folder: Path, command: str, watch: Watch = lambda step: None, *, num_threads: int | None = None
+) -> bool:
     """Run an order, or go on with it where the folder already holds it. Whether anything was left to do.
 
     The folder may hold an order for fewer schemes, seeds or rounds of the same scenario: it is then extended.
@@ -55,7 +57,7 @@ def run(order: Order, folder: Path, command: str, watch: Watch = lambda step: No
     wanted = planned(order, folder)
     workshop = None
     if not holds_run(folder):
-        workshop = Workshop(order)
+        workshop = Workshop(order, num_threads=num_threads)
         workshop.cell(next(order.tracks()))  # whatever is wrong with the order is found before a folder is made
         _make(folder)
     about = {"command": command.encode("utf-8", "replace").decode()} | _surroundings()
@@ -64,7 +66,7 @@ def run(order: Order, folder: Path, command: str, watch: Watch = lambda step: No
         try:
             if wanted != store.order:
                 store.extend(wanted, about)
-            return _work_through(store, watch, workshop)
+            return _work_through(store, watch, workshop, num_threads)
         finally:
             store.close()
 
@@ -175,7 +177,9 @@ def _refuse_another_scenario(folder: Path, stored: Order, order: Order) -> None:
                 )
 
 
-def _work_through(store: RunStore, watch: Watch, workshop: Workshop | None = None) -> bool:
+def _work_through(
+    store: RunStore, watch: Watch, workshop: Workshop | None = None, num_threads: int | None = None
+) -> bool:
     order = store.order
     status = {track: store.summary(track) for track in order.tracks()}
     left = [track for track, now in status.items() if now.rounds < order.rounds and not now.finished]
@@ -185,7 +189,7 @@ def _work_through(store: RunStore, watch: Watch, workshop: Workshop | None = Non
     if not left:
         return False
     store.extend(order, _surroundings())
-    workshop = workshop or Workshop(order)
+    workshop = workshop or Workshop(order, num_threads=num_threads)
     for track in left:
         _run_track(store, workshop, track, watch)
     return True
@@ -202,7 +206,10 @@ def _run_track(store: RunStore, workshop: Workshop, track: Track, watch: Watch) 
         _certify(track, number, record)
         arrays = as_arrays(record)
         exchange = order.scenario.learning.gradient_exchange
-        events = releases(cell.guard, record, gradient_exchange=exchange, local_std=cell.local_std)
+        events = releases(
+            cell.guard, record, gradient_exchange=exchange, local_std=cell.local_std,
+            told_losses=cell.scheme.told_losses,
+        )  # fmt: skip
         done = target_reached(cell.scenario.run, record) or not cell.can_go_on(after, number + 1)
         store.append(track, number, arrays, events, pack_state(after), last=done)
         energies.append(_energy(arrays))

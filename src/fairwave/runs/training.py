@@ -23,8 +23,8 @@ from fairwave.scenario.parameters import Run, Scenario
 class Workshop:
     """Builds the cell of each track; the data set is read once."""
 
-    def __init__(self, order: Order, model: Model | None = None) -> None:
-        self.order = order
+    def __init__(self, order: Order, model: Model | None = None, num_threads: int | None = None) -> None:
+        self.order, self.num_threads = order, num_threads
         self.data = sources.load(order.scenario.data.source)
         if model is None:
             _check_layers(order.scenario, self.data)
@@ -34,7 +34,7 @@ class Workshop:
 
     def cell(self, track: Track) -> Cell:
         """A track's cell."""
-        return Cell(self.order.seeded(track.seed), registry.ALL[track.scheme], self.model, self.data)
+        return Cell(self.order.seeded(track.seed), registry.ALL[track.scheme], self.model, self.data, self.num_threads)
 
     def fingerprint(self, cell: Cell) -> bytes:
         """Of all that a track reads from outside: first the data, then who holds what and the fleet."""

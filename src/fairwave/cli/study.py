@@ -1,0 +1,164 @@
+"""`fairwave study`: questions that take many runs, answered on one page."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairwave.cli.arguments import Seeds, names_in, seeds_in
+from fairwave.cli.progress import watching
+from fairwave.cli.scenario import Overrides, Source
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from fairwave.studies.jobs import Job
+
+app = typer.Typer(
+    help="Questions that take many runs, answered on one page. Interrupt at will: the same command goes on.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Rounds = Annotated[int, typer.Option(help="Communication rounds of every run.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for runs and page; left out, runs/study- and the question.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", help="Runs at a time; left out, one per core, or one on a GPU.")]
+FEW_SAMPLES = "data.samples_per_device=900"
+
+
+@app.command()
+def incentives(
+    source: Source = "paper-clean",
+    behaviours: Annotated[
+        str, typer.Option(help="Comma-separated (see 'fairwave scenario behaviours'), or 'all'.")
+    ] = "all",
+    rounds: Rounds = 20,
+    seeds: Seeds = "0..2",
+    overrides: Overrides = None,
+    out: Out = None,
+    jobs: Jobs = None,
+) -> None:
+    """Does cheating pay? Every behaviour under max_power, the literal rule, the defended rule, and CGSV.
+
+    Devices hold 900 samples each unless --set data.samples_per_device says otherwise. The page opens with the verdict.
+
+    Example:  fairwave study incentives --behaviours echo_model,lazy --seeds 0..4
+    """
+    from fairwave.errors import ArgumentError, did_you_mean
+    from fairwave.report.incentives import verdict, write_incentives
+    from fairwave.scenario.loading import load_scenario
+    from fairwave.studies import incentives as study
+    from fairwave.studies.answers import advantages
+
+    chosen = names_in(behaviours, study.known())
+    for name in chosen:
+        if name not in study.known():
+            raise ArgumentError(f"--behaviours: unknown behaviour '{name}'; {did_you_mean(name, study.known())}")
+    scenario = load_scenario(source, [FEW_SAMPLES, *(overrides or ())])
+    planned = list(study.jobs(scenario, seeds_in(seeds), rounds, chosen))
+    folder = out or Path("runs/study-incentives")
+    found = _run(planned, folder, jobs)
+    answers = advantages(found, chosen)
+    titles = [setting.title for setting in study.SETTINGS]
+    judged = next(setting.title for setting in study.SETTINGS if setting.defended)
+    page = write_incentives(answers, chosen, titles, judged, _about(source, planned), folder)
+    typer.echo(verdict(answers, chosen, judged))
+    typer.echo(f"report: {page}")
+
+
+@app.command()
+def pareto(
+    source: Source = "paper-clean",
+    schemes: Annotated[str, typer.Option(show_default=False, help="Comma-separated, or 'all'; left out, eight.")] = "",
+    rounds: Rounds = 30,
+    seeds: Seeds = "0..2",
+    overrides: Overrides = None,
+    out: Out = None,
+    jobs: Jobs = None,
+) -> None:
+    """Loss against energy: every scheme over a range of the setting that limits its energy.
+
+    Energy budgets for proposed and equal_energy, iterations for least_energy and fedl, a price for priced, transmit
+    power for all others.
+
+    Example:  fairwave study pareto --schemes proposed,max_power --rounds 20
+    """
+    from fairwave import schemes as registry
+    from fairwave.report.study_panels import write_pareto
+    from fairwave.studies import pareto as study
+
+    chosen = names_in(schemes, list(registry.ALL)) or study.DEFAULT
+    planned = list(study.jobs(source, [FEW_SAMPLES, *(overrides or ())], chosen, seeds_in(seeds), rounds))
+    folder = out or Path("runs/study-pareto")
+    typer.echo(f"report: {write_pareto(_run(planned, folder, jobs), _about(source, planned), folder)}")
+
+
+@app.command()
+def responses(
+    source: Source = "paper-clean",
+    rounds: Rounds = 30,
+    seeds: Seeds = "0..2",
+    overrides: Overrides = None,
+    out: Out = None,
+    jobs: Jobs = None,
+) -> None:
+    """Do best responses settle? Devices answer their deviations over a channel that stands still.
+
+    Example:  fairwave study responses --set privacy.similarity=leave_one_out
+    """
+    from fairwave.report.study_panels import write_responses
+    from fairwave.studies import responses as study
+
+    planned = list(study.jobs(source, [FEW_SAMPLES, *(overrides or ())], seeds_in(seeds), rounds))
+    folder = out or Path("runs/study-responses")
+    typer.echo(f"report: {write_responses(_run(planned, folder, jobs), _about(source, planned), folder)}")
+
+
+def _run(planned: Sequence[Job], folder: Path, workers: int | None) -> dict[str, xr.Dataset]:
+    """All runs of a study, with progress; their results by name."""
+    import dataclasses
+
+    from fairwave.runs.order import Track
+    from fairwave.runs.session import Step, results
+    from fairwave.runs.store import RunStore
+    from fairwave.studies.jobs import run_all
+
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    total = sum(job.order.rounds * len(list(job.order.tracks())) for job in planned)
+    try:
+        with watching(total) as watch:
+
+            def named(name: str, step: Step) -> None:
+                watch(dataclasses.replace(step, track=Track(f"{name}: {step.track.scheme}", step.track.seed)))
+
+            run_all(planned, folder, command, _workers() if workers is None else workers, named)
+    except KeyboardInterrupt:
+        typer.echo("every finished round is safe; the same command goes on", err=True)
+        raise
+    found = {}
+    for job in planned:
+        store = RunStore(folder / job.name)
+        found[job.name] = results(store)
+        store.close()
+    return found
+
+
+def _workers() -> int:
+    import jax
+
+    return (os.cpu_count() or 1) if jax.default_backend() == "cpu" else 1
+
+
+def _about(source: str, planned: Sequence[Job]) -> str:
+    order = planned[0].order
+    return (
+        f"Scenario {source}, {order.scenario.cell.num_devices} devices with "
+        f"{order.scenario.data.samples_per_device or 'all'} samples, {order.rounds} rounds, "
+        f"seeds {', '.join(map(str, order.seeds))}; {len(planned)} runs, each with its own report."
+    )

@@ -1,0 +1,99 @@
+"""The answer to 'does cheating pay?': one page with a verdict, a heat map and a table."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairwave.metrics.advantage import Advantage
+from fairwave.metrics.intervals import interval
+from fairwave.report.interactive_figures import heat_map_html
+from fairwave.report.page import FILE, write_page
+from fairwave.report.style import with_interval
+from fairwave.report.tables import table
+
+Answers = Mapping[tuple[str, str], Sequence[Advantage]]
+"""Of each behaviour and setting, seed by seed."""
+_HEADS = (
+    "behaviour", "setting", "its loss against the others'", "its accuracy less theirs", "energy saved",
+    "its deviation", "the others'", "caught", "false alarms", "what it costs the others",
+)  # fmt: skip
+
+
+def write_incentives(
+    answers: Answers, behaviours: Sequence[str], settings: Sequence[str], judged: str, about: str, folder: Path
+) -> Path:
+    """Write the page; `judged` is the setting that the verdict is about."""
+    gaps = np.array([[100.0 * _mean(answers[b, s], "loss_gap") for s in settings] for b in behaviours])
+    texts = [[_cell(answers[behaviour, setting]) for setting in settings] for behaviour in behaviours]
+    caption = (
+        "Loss of the model that the misbehaving device has, against the mean of the others (red: it is worse off), and "
+        "energy that it saves. Means over seeds."
+    )
+    sections = (
+        f"<h2>Verdict</h2><p><strong>{html.escape(verdict(answers, behaviours, judged))}</strong></p>"
+        f'<h3>Loss and energy</h3><p class="caption">{caption}</p>'
+        + heat_map_html(behaviours, settings, gaps, texts, "incentives", "loss (%)")
+        + "<h3>In numbers</h3>"
+        + table(_HEADS, [_row(b, s, answers[b, s]) for b in behaviours for s in settings])
+    )
+    return write_page(
+        folder / FILE, title="fairwave: does cheating pay?", opening=about, sections=sections, conclusions=_CONCLUSIONS
+    )
+
+
+def paying(answers: Answers, behaviours: Sequence[str], setting: str) -> list[str]:
+    """Behaviours that get a better model for less energy than the others have, on average over seeds."""
+    return [
+        name
+        for name in behaviours
+        if _mean(answers[name, setting], "loss_gap") < 0.0 < _mean(answers[name, setting], "energy_saved")
+    ]
+
+
+def verdict(answers: Answers, behaviours: Sequence[str], judged: str) -> str:
+    """The answer in a sentence or two, and nothing left out."""
+    found = paying(answers, behaviours, judged)
+    if not found:
+        return f"Under '{judged}' no: nobody who misbehaves has both a better model and lower energy than the others."
+    each = "; ".join(f"{name} ({_cell(answers[name, judged])})" for name in found)
+    return f"Under '{judged}' it does for {each}: a better model for less energy than the others have."
+
+
+def _mean(seeds: Sequence[Advantage], name: str) -> float:
+    return float(np.mean([getattr(one, name) for one in seeds]))
+
+
+def _cell(seeds: Sequence[Advantage]) -> str:
+    return f"{100 * _mean(seeds, 'loss_gap'):+.1f} % loss, {100 * _mean(seeds, 'energy_saved'):+.1f} % saved"
+
+
+def _row(behaviour: str, setting: str, seeds: Sequence[Advantage]) -> list[str]:
+    def per_cent(values: list[float], digits: int = 1) -> str:
+        return with_interval(interval(np.array(values) * 100.0), digits) + " %"
+
+    return [
+        behaviour,
+        setting,
+        per_cent([one.loss_gap for one in seeds]),
+        per_cent([one.cheats.received_accuracy - one.honest.received_accuracy for one in seeds]),
+        per_cent([one.energy_saved for one in seeds]),
+        with_interval(interval([one.cheats.deviation for one in seeds]), 2),
+        with_interval(interval([one.honest.deviation for one in seeds]), 2),
+        per_cent([one.detection_rate for one in seeds], 0),
+        per_cent([one.false_alarm_rate for one in seeds], 2),
+        per_cent([one.harm for one in seeds]),
+    ]
+
+
+_CONCLUSIONS = (
+    "A device that misbehaves stands in the middle of the cell; the others are nearer and farther. Energies differ "
+    "with distance under max_power and cgsv, so that small savings there are distance.",
+    "The listed behaviours are those that are known. One that predicts the next update of all, from data it does not "
+    "use honestly, would pass every check on directions; only tests on the access point's own samples (held_out) would "
+    "see it.",
+    "Energy comes from the paper's model; nobody's battery was measured.",
+)

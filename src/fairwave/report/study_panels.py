@@ -1,0 +1,97 @@
+"""Pages of studies that are mostly figures: loss against energy, and whether best responses settle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairwave.metrics.intervals import Interval, interval
+from fairwave.report.figure_data import Panel, Series
+from fairwave.report.interactive_figures import panel_html
+from fairwave.report.page import FIGURES, FILE, write_page
+from fairwave.report.static_figures import write_figures
+from fairwave.report.statistics import mean_over_rounds
+from fairwave.report.style import with_interval
+from fairwave.report.tables import table
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+LAST = 5
+"""Rounds at the end over which losses are averaged."""
+SETTLED = 1.0
+"""Iterations within which an answer has settled."""
+
+
+def write_pareto(runs: Mapping[str, xr.Dataset], about: str, folder: Path) -> Path:
+    """Loss of the received copies against energy per round, a line per scheme."""
+    points: dict[str, list[tuple[str, Interval, Interval]]] = {}
+    for name, results in runs.items():
+        for scheme in map(str, results["scheme"].values):
+            energy = interval(mean_over_rounds(results, "energy_j").sel(scheme=scheme).mean("device").values * 1e3)
+            copies = results["received_loss"].sel(scheme=scheme).isel(round=slice(-LAST, None))
+            points.setdefault(scheme, []).append((name, energy, interval(copies.mean(("round", "device")).values)))
+    series, rows = [], []
+    for scheme, found in points.items():
+        found.sort(key=lambda point: point[1].mean)
+        spread = np.array([0.0 if np.isnan(loss.low) else 0.5 * (loss.high - loss.low) for _, _, loss in found])
+        series.append(
+            Series(scheme, np.array([e.mean for _, e, _ in found]), np.array([m.mean for *_, m in found]), spread)
+        )
+        rows += [(scheme, name, with_interval(energy, 1), with_interval(loss)) for name, energy, loss in found]
+    caption = f"Mean over devices and the last {LAST} rounds; bars are 95 % intervals over seeds."
+    panel = Panel("pareto", "Loss against energy", "energy per device and round (mJ)", "loss of the received copy",
+                  caption, series, over_rounds=False)  # fmt: skip
+    write_figures([panel], folder / FIGURES)
+    return write_page(
+        folder / FILE,
+        title="fairwave: loss against energy",
+        opening=about,
+        sections=_figure(panel) + table(("scheme", "limit", "energy (mJ)", "loss"), rows),
+        conclusions=(
+            "A scheme is worth its energy where no other point is both to the left of it and below it.",
+            "Schemes with noise in their copies and those without are on one figure: compare like with like.",
+        ),
+    )
+
+
+def write_responses(runs: Mapping[str, xr.Dataset], about: str, folder: Path) -> Path:
+    """Iterations that devices choose, round by round, and by how much they still move at the end."""
+    panels, rows, sentences = [], [], []
+    for fit, results in runs.items():
+        chosen = results["optimal_iterations"].isel(scheme=0)
+        series = [
+            Series(f"device {device}", results["round"].values, chosen.isel(device=device).mean("seed").values)
+            for device in sorted({0, results.sizes["device"] // 2, results.sizes["device"] - 1})
+        ]
+        caption = "Mean over seeds of the iterations that suit the device best; the channel stands still."
+        panels.append(
+            Panel(f"responses-{fit}", f"Effort fit '{fit}'", "communication round", "best iterations", caption, series)
+        )
+        tail = chosen.isel(round=slice(-max(2, results.sizes["round"] // 3), None))
+        moves = interval((tail.max("round") - tail.min("round")).max("device").values)
+        energy = results["optimal_iterations"].isel(scheme=0, round=-1)
+        rows.append((fit, with_interval(moves, 2), with_interval(interval(energy.mean("device").values), 1)))
+        settled = bool(moves.mean <= SETTLED)
+        sentences.append(f"With '{fit}' the answers {'settle' if settled else 'do not settle'}")
+    write_figures(panels, folder / FIGURES)
+    heads = ("effort fit", "largest movement in the last third (iterations)", "mean iterations at the end")
+    return write_page(
+        folder / FILE,
+        title="fairwave: do best responses settle?",
+        opening=about,
+        sections=f"<h2>{'; '.join(sentences)}.</h2>" + "".join(map(_figure, panels)) + table(heads, rows),
+        conclusions=(
+            f"Settled means: in the last third of the rounds no device's best answer moves by more than {SETTLED:g} "
+            "iteration.",
+            "What settles is the play of devices that learn from their own deviations alone; no equilibrium of a game "
+            "is proved by it.",
+        ),
+    )
+
+
+def _figure(panel: Panel) -> str:
+    return f'<h3>{panel.title}</h3><p class="caption">{panel.caption}</p>{panel_html(panel, "study-")}'

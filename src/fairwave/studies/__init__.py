@@ -1,0 +1,1 @@
+"""Questions that take many runs: who runs what, in parallel, and what the answers are measured by."""

@@ -1,0 +1,101 @@
+"""Many runs into one folder, on several processes, each going on where it stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import multiprocessing
+import os
+import queue
+import signal
+from collections.abc import Callable, Sequence
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from fairwave.errors import ArgumentError, FairwaveError, StoreError
+from fairwave.runs.order import Order
+from fairwave.runs.session import Step, run
+
+Watch = Callable[[str, Step], None]
+"""Told of a job's name and its latest step."""
+LISTEN_S = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """One run of a study."""
+
+    name: str
+    order: Order
+
+
+def run_all(jobs: Sequence[Job], folder: Path, command: str, workers: int, watch: Watch) -> None:
+    """Run every job into its own folder below one; what is finished is not repeated."""
+    if workers < 1:
+        raise ArgumentError(f"--jobs {workers}: at least one is needed")
+    if workers == 1 or len(jobs) == 1:
+        for job in jobs:
+            run(job.order, folder / job.name, command, functools.partial(watch, job.name))
+        return
+    _in_processes(jobs, folder, command, min(workers, len(jobs)), watch)
+
+
+def _in_processes(jobs: Sequence[Job], folder: Path, command: str, workers: int, watch: Watch) -> None:
+    # JAX is full of threads, which a fork would not survive.
+    context = multiprocessing.get_context("spawn")
+    waiting: Any = context.Queue()
+    told: Any = context.Queue()
+    for job in jobs:
+        waiting.put(job)
+    for _ in range(workers):
+        waiting.put(None)
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    crew = [
+        context.Process(target=_work, args=(waiting, told, folder, command, threads), daemon=True)
+        for _ in range(workers)
+    ]
+    for worker in crew:
+        worker.start()
+    try:
+        _listen(crew, told, len(jobs), watch)
+    finally:
+        for worker in crew:  # every finished round is stored, so that nothing is lost
+            worker.kill()
+        for worker in crew:
+            worker.join()
+
+
+def _listen(crew: Sequence[BaseProcess], told: Any, left: int, watch: Watch) -> None:
+    while left:
+        try:
+            name, news = told.get(timeout=LISTEN_S)
+        except queue.Empty:
+            fallen = [worker for worker in crew if worker.exitcode not in (None, 0)]
+            if fallen:
+                raise StoreError(
+                    f"a worker process ended with code {fallen[0].exitcode}, perhaps for want of memory; run the same "
+                    "command again to go on, with fewer --jobs"
+                ) from None
+            continue
+        if isinstance(news, Exception):
+            raise news
+        if news is None:
+            left -= 1
+        else:
+            watch(name, news)
+
+
+def _work(waiting: Any, told: Any, folder: Path, command: str, threads: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process ends it
+    while (job := waiting.get()) is not None:
+        try:
+            run(job.order, folder / job.name, command, functools.partial(_tell, told, job.name), num_threads=threads)
+            told.put((job.name, None))
+        except FairwaveError as error:
+            told.put((job.name, error))
+            return
+
+
+def _tell(told: Any, name: str, step: Step) -> None:
+    told.put((name, step))
