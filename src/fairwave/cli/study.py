@@ -160,5 +160,5 @@ def _about(source: str, planned: Sequence[Job]) -> str:
     return (
         f"Scenario {source}, {order.scenario.cell.num_devices} devices with "
         f"{order.scenario.data.samples_per_device or 'all'} samples, {order.rounds} rounds, "
-        f"seeds {', '.join(map(str, order.seeds))}; {len(planned)} runs, each with its own report."
+        f"seeds {', '.join(map(str, order.seeds))}; {len(planned)} runs, which 'fairwave report' shows one by one."
     )

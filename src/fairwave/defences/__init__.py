@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairwave.defences.base import Defence
 from fairwave.defences.held_out import held_out
+from fairwave.defences.length_credit import length_credit
 from fairwave.defences.median_yardstick import median_yardstick
 from fairwave.defences.noise_check import noise_check
 from fairwave.defences.norm_clipping import norm_clipping
@@ -21,6 +22,7 @@ ALL: dict[str, Defence] = {
         replay_check,
         held_out,
         noise_check,
+        length_credit,
         norm_clipping,
         projection,
         median_yardstick,

@@ -57,6 +57,8 @@ class Defence:
     """What of each update is compared with others' to score its device; the rest counts as disagreement."""
     believes: Believes | None = None
     """What is believed of the noise that devices say their training has."""
+    credits: Believes | None = None
+    """Share of each score that counts."""
     yardstick: Yardstick | None = None
     """By which score all are measured."""
     looks_back: bool = False

@@ -23,7 +23,7 @@ class Judgement(eqx.Module):
     compared: UpdatePerDevice
     """As they are compared with each other."""
     credit: PerDevice
-    """Share of an update's length that is compared."""
+    """Share of each score that counts."""
     told_noise_std: PerDevice
     findings: Int[Array, " device"]
     """Bits, one per defence in the order of the registry; 0 for a device that was not caught."""
@@ -58,12 +58,14 @@ def judge(settings: Defences, evidence: Evidence) -> Judgement:
     for _, defence in used:
         if defence.believes is not None:
             evidence = dataclasses.replace(evidence, told_noise_std=defence.believes(settings, evidence))
+        if defence.credits is not None:
+            credit = credit * defence.credits(settings, evidence)
         if defence.amends is not None:
             evidence = dataclasses.replace(evidence, updates=defence.amends(settings, evidence))
             compared = evidence.updates
         if defence.compares is not None:
             compared = defence.compares(settings, evidence)
             whole = lengths(evidence.updates)
-            credit = jnp.where(whole > 0.0, lengths(compared) / jnp.where(whole > 0.0, whole, 1.0), 0.0)
+            credit = credit * jnp.where(whole > 0.0, lengths(compared) / jnp.where(whole > 0.0, whole, 1.0), 0.0)
         yardstick = defence.yardstick or yardstick
     return Judgement(evidence.updates, compared, credit, evidence.told_noise_std, findings, yardstick)

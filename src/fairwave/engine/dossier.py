@@ -30,6 +30,8 @@ class Dossier(eqx.Module):
     """None if no defence looks back."""
     reputation: PerDevice
     """From 1, falling while the device is caught."""
+    caught: FlagPerDevice
+    """In the last round that it took part in: what it sends is not trusted until it is not."""
 
 
 def no_dossier(settings: Defences, received: Tree) -> Dossier | None:
@@ -40,7 +42,8 @@ def no_dossier(settings: Defences, received: Tree) -> Dossier | None:
     copies = flat_rows(received)[0]
     blank = jnp.zeros_like(copies)
     history = History(blank, copies, blank) if any(defence.looks_back for defence in used) else None
-    return Dossier(history=history, reputation=jnp.ones(copies.shape[0]))
+    num_devices = copies.shape[0]
+    return Dossier(history=history, reputation=jnp.ones(num_devices), caught=jnp.zeros(num_devices, bool))
 
 
 def removed(settings: Defences, dossier: Dossier) -> FlagPerDevice:
@@ -67,8 +70,9 @@ def with_round(
     memory = settings.reputation_memory
     current = memory * dossier.reputation[chosen] + (1.0 - memory) * ~caught
     reputation = dossier.reputation.at[chosen].set(jnp.where(arrived, current, dossier.reputation[chosen]))
+    flags = dossier.caught.at[chosen].set(jnp.where(arrived, caught, dossier.caught[chosen]))
     if dossier.history is None:
-        return Dossier(None, reputation)
+        return Dossier(None, reputation, flags)
     old = dossier.history
     last = old.last_updates.at[chosen].set(jnp.where(arrived[:, None], updates, old.last_updates[chosen]))
-    return Dossier(History(jnp.where(served[:, None], noise, old.copy_noise), copies, last), reputation)
+    return Dossier(History(jnp.where(served[:, None], noise, old.copy_noise), copies, last), reputation, flags)

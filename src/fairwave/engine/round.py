@@ -89,7 +89,9 @@ class Cell(Groundwork):
         received, (held, counts), iterations, arrived, used, flipped, personal = part_of(
             (copies, everyone, plan.local_iterations, sent.arrives, used, flipped, state.personal), present.chosen
         )
-        received_loss, correction = self._exchange(number, received, (held, counts, present.chosen), arrived)
+        # A gradient is not judged by itself: whoever was caught has none that counts, and a noisy copy to take it at.
+        trusted = arrived if state.dossier is None else arrived & ~state.dossier.caught[present.chosen]
+        received_loss, correction = self._exchange(number, received, (held, counts, present.chosen), trusted)
         told_loss = received_loss
         trained = training_map(self.training)(
             (self.root, number, *self.samples),

@@ -38,12 +38,6 @@ class Advantage:
     """Share of the others' rounds in which they were."""
 
     @property
-    def pays(self) -> bool:
-        """A better model for less energy than the others have."""
-        better = self.cheats.received_loss < self.honest.received_loss
-        return bool(better and self.cheats.energy_j < self.honest.energy_j)
-
-    @property
     def loss_gap(self) -> float:
         """Loss of those who misbehave over that of the others, less 1: positive is worse."""
         return self.cheats.received_loss / self.honest.received_loss - 1.0
@@ -52,6 +46,16 @@ class Advantage:
     def energy_saved(self) -> float:
         """Share of the others' energy that is not spent."""
         return 1.0 - self.cheats.energy_j / self.honest.energy_j
+
+    @property
+    def loss_gained(self) -> float:
+        """Loss over that of the same devices if they were honest, less 1: negative is better."""
+        return self.cheats.received_loss / self.honest_selves.received_loss - 1.0
+
+    @property
+    def energy_gained(self) -> float:
+        """Share of the energy that the same devices would spend honestly, and do not."""
+        return 1.0 - self.cheats.energy_j / self.honest_selves.energy_j
 
     @property
     def harm(self) -> float:

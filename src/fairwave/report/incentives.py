@@ -18,7 +18,7 @@ from fairwave.report.tables import table
 Answers = Mapping[tuple[str, str], Sequence[Advantage]]
 """Of each behaviour and setting, seed by seed."""
 _HEADS = (
-    "behaviour", "setting", "its loss against the others'", "its accuracy less theirs", "energy saved",
+    "behaviour", "setting", "its loss against the others'", "against its honest self's", "its accuracy less theirs", "energy saved",
     "its deviation", "the others'", "caught", "false alarms", "what it costs the others",
 )  # fmt: skip
 
@@ -45,8 +45,8 @@ def write_incentives(
     )
 
 
-def paying(answers: Answers, behaviours: Sequence[str], setting: str) -> list[str]:
-    """Behaviours that get a better model for less energy than the others have, on average over seeds."""
+def better_off(answers: Answers, behaviours: Sequence[str], setting: str) -> list[str]:
+    """Behaviours with a better model for less energy than the others have, on average over seeds."""
     return [
         name
         for name in behaviours
@@ -54,13 +54,35 @@ def paying(answers: Answers, behaviours: Sequence[str], setting: str) -> list[st
     ]
 
 
+def paying(answers: Answers, behaviours: Sequence[str], setting: str) -> list[str]:
+    """Those of them that the same device would not have had by being honest."""
+    return [
+        name
+        for name in better_off(answers, behaviours, setting)
+        if _mean(answers[name, setting], "loss_gained") < 0.0 < _mean(answers[name, setting], "energy_gained")
+    ]
+
+
 def verdict(answers: Answers, behaviours: Sequence[str], judged: str) -> str:
     """The answer in a sentence or two, and nothing left out."""
-    found = paying(answers, behaviours, judged)
-    if not found:
-        return f"Under '{judged}' no: nobody who misbehaves has both a better model and lower energy than the others."
-    each = "; ".join(f"{name} ({_cell(answers[name, judged])})" for name in found)
-    return f"Under '{judged}' it does for {each}: a better model for less energy than the others have."
+    found, above = paying(answers, behaviours, judged), better_off(answers, behaviours, judged)
+
+    def named(names: Sequence[str]) -> str:
+        return "; ".join(f"{name} ({_cell(answers[name, judged])})" for name in names)
+
+    if found:
+        told = f"Under '{judged}' it does for {named(found)}: a better model for less energy than the others have."
+    elif above:
+        told = f"Under '{judged}' no: nobody has both a better model and lower energy than by being honest."
+    else:
+        told = f"Under '{judged}' no: nobody who misbehaves has both a better model and lower energy than the others."
+    rest = [name for name in above if name not in found]
+    if rest:
+        told += (
+            f" Better off than the others on both counts, but not than its honest self, is {named(rest)}: where its "
+            "device stands accounts for that."
+        )
+    return told
 
 
 def _mean(seeds: Sequence[Advantage], name: str) -> float:
@@ -79,6 +101,7 @@ def _row(behaviour: str, setting: str, seeds: Sequence[Advantage]) -> list[str]:
         behaviour,
         setting,
         per_cent([one.loss_gap for one in seeds]),
+        per_cent([one.loss_gained for one in seeds]),
         per_cent([one.cheats.received_accuracy - one.honest.received_accuracy for one in seeds]),
         per_cent([one.energy_saved for one in seeds]),
         with_interval(interval([one.cheats.deviation for one in seeds]), 2),

@@ -21,7 +21,7 @@ class Defences(Group):
     """Defences in use; see 'fairwave scenario defences'."""
     shortest_update: Share = 0.01
     """validation: length, over the median of all, below which an update is none."""
-    longest_update: Annotated[float, *one(Limit(NUMBER, 1.0))] = 5.0
+    longest_update: Annotated[float, *one(Limit(NUMBER, 1.0))] = 3.0
     """validation: length, over the median of all, above which an update is refused."""
     watermark_threshold: Share = 0.08
     """watermark: cosine of an update with the noise in its device's copy from which it is an echo."""

@@ -69,9 +69,9 @@ def _literal(scenario: Scenario) -> Scenario:
 
 
 def _defended(scenario: Scenario) -> Scenario:
-    """As the preset 'fair' scores and defends."""
+    """As the preset 'fair' scores, defends and draws copies."""
     fair = load_scenario("fair")
-    scores = {name: getattr(fair.privacy, name) for name in ("similarity", "similarity_memory")}
+    scores = {name: getattr(fair.privacy, name) for name in ("similarity", "similarity_memory", "copies")}
     return _scored(scenario, scores, fair.defences.use)
 
 

@@ -1,0 +1,24 @@
+"""Direction alone cannot tell little work from much: an update that is short for its round counts for less."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from fairwave.defences.base import Defence, Evidence, lengths, median_of
+from fairwave.scenario.defences import Defences
+from fairwave.types import PerDevice
+
+
+def _credit(settings: Defences, evidence: Evidence) -> PerDevice:
+    """Length over the median, at most 1; what noise of training adds to a squared length is taken off."""
+    squared = lengths(evidence.updates) ** 2 - evidence.updates.shape[1] * evidence.told_noise_std**2
+    length = jnp.sqrt(jnp.maximum(squared, 0.0))
+    usual = median_of(length, evidence.arrived)
+    return jnp.where(usual > 0.0, jnp.minimum(1.0, length / jnp.where(usual > 0.0, usual, 1.0)), 1.0)
+
+
+length_credit = Defence(
+    name="length_credit",
+    summary="scores updates that are shorter than the median down: less work has the direction of more",
+    credits=_credit,
+)
