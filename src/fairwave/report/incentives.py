@@ -18,8 +18,8 @@ from fairwave.report.tables import table
 Answers = Mapping[tuple[str, str], Sequence[Advantage]]
 """Of each behaviour and setting, seed by seed."""
 _HEADS = (
-    "behaviour", "setting", "its loss against the others'", "against its honest self's", "its accuracy less theirs", "energy saved",
-    "its deviation", "the others'", "caught", "false alarms", "what it costs the others",
+    "behaviour", "setting", "its loss against the others'", "against its honest self's", "its accuracy less theirs",
+    "energy saved", "its deviation", "the others'", "caught", "false alarms", "what it costs the others",
 )  # fmt: skip
 
 
