@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _COMPARED = (
     ("deviation", "deviation", 1.0, 3),
     ("received_loss", "loss of the received copy", 1.0, 3),
+    ("received_accuracy", "its accuracy", 1.0, 3),
     ("energy_j", "energy (mJ)", 1e3, 1),
     ("utility", "utility", 1.0, 4),
 )
@@ -30,11 +31,12 @@ def cheating_section(results: xr.Dataset) -> str:
     for scheme in map(str, results["scheme"].values):
         rows.append((scheme, "cheats", *_means(results, scheme, cheats=True)))
         rows.append(("", "honest", *_means(results, scheme, cheats=False)))
-    heads = ("scheme", "devices", *(title for _, title, _, _ in _COMPARED))
+    heads = ("scheme", "devices", *(title for _, title, _, _ in _COMPARED), "caught (%)")
     told = (
         "Means over the rounds in which anybody misbehaved, and over the devices that did and did not. Devices differ "
         "in distance too: compare with the same devices in a run without cheating. Utility is best at half of "
-        "utility.energy_reference_j, so that saving more than that lowers it."
+        "utility.energy_reference_j, so that saving more than that lowers it. Caught: share of the rounds in which a "
+        "defence refused the device's update; among the honest, false alarms."
     )
     return f'<h3>Does cheating pay?</h3><p class="caption">{told}</p>{table(heads, rows)}'
 
@@ -43,7 +45,9 @@ def _means(results: xr.Dataset, scheme: str, *, cheats: bool) -> list[str]:
     one = results.sel(scheme=scheme)
     cheated = one["cheating"].fillna(0).astype(bool)
     there = (one["participating"] == 1) & cheated.any("device") & (cheated == cheats)
+    shown = [(one[name], scale, digits) for name, _, scale, digits in _COMPARED]
+    caught = ((one["findings"] > 0) * 1.0).where(one["delivered"] == 1)
     return [
-        with_interval(interval(np.asarray(one[name].where(there).mean(("round", "device")))), digits, scale)
-        for name, _, scale, digits in _COMPARED
+        with_interval(interval(np.asarray(values.where(there).mean(("round", "device")))), digits, scale)
+        for values, scale, digits in (*shown, (caught, 100.0, 1))
     ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fairwave.metrics.intervals import Interval
 from fairwave.report.cheating_section import cheating_section
+from fairwave.report.device_losses import device_losses_section
 from fairwave.report.figure_data import Panel
 from fairwave.report.headlines import PAPER_ROUNDS, SHOWN_ROUNDS, headlines
 from fairwave.report.interactive_figures import holdings_html, panel_html
@@ -54,6 +55,7 @@ def section(run: RunReport, number: int) -> str:
             f'<div class="figures">{"".join(figures)}</div>',
             "<h3>Learning</h3>",
             _learning_table(results),
+            device_losses_section(results),
             "<h3>Energy and fairness</h3>",
             _fairness_table(results),
             cheating_section(results),

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import queue
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -88,6 +89,7 @@ def _listen(crew: Sequence[BaseProcess], told: Any, left: int, watch: Watch) -> 
 
 def _work(waiting: Any, told: Any, folder: Path, command: str, threads: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process ends it
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     while (job := waiting.get()) is not None:
         try:
             run(job.order, folder / job.name, command, functools.partial(_tell, told, job.name), num_threads=threads)
@@ -95,6 +97,14 @@ def _work(waiting: Any, told: Any, folder: Path, command: str, threads: int) -> 
         except FairwaveError as error:
             told.put((job.name, error))
             return
+
+
+def _end_with_parent() -> None:
+    """A study that was killed leaves nobody behind who holds its folders."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)
 
 
 def _tell(told: Any, name: str, step: Step) -> None:

@@ -49,6 +49,7 @@ def results() -> xr.Dataset:
         "local_iterations": np.full(shape, 90), "uplink_rate_bps": np.full(shape, 5e6),
         "participating": np.ones(shape, bool), "received_loss": np.ones(shape), "outage": np.zeros(shape, bool),
         "cheating": np.zeros(shape, bool), "deviation": np.zeros(shape), "utility": np.zeros(shape),
+        "findings": np.zeros(shape, int), "delivered": np.ones(shape, bool), "received_accuracy": np.full(shape, 0.9),
     }  # fmt: skip
     dims = ("scheme", "seed", "round", "device")
     accuracy = (("scheme", "seed", "round"), draw.random(shape[:3]))

@@ -1,0 +1,82 @@
+"""A study through its command: in parallel, killed half-way, and gone on with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fairwave.runs.database import FILE
+from fairwave.runs.store import RunStore
+
+STUDY = [
+    sys.executable, "-m", "fairwave", "study", "incentives", "--behaviours", "echo_model,lazy", "--seeds", "0..1",
+    "--rounds", "8", "--set", "cell.num_devices=4", "--set", "data.samples_per_device=60",
+    "--set", "learning.batch_size=16", "--jobs", "2",
+]  # fmt: skip
+RUNS = 6
+
+
+def started(folder: Path, log: Path) -> subprocess.Popen[bytes]:
+    with log.open("ab") as stream:
+        return subprocess.Popen([*STUDY, "--out", str(folder)], stdout=stream, stderr=stream)
+
+
+def finished(folder: Path) -> dict[str, bytes]:
+    """Content of the runs that are done, by name."""
+    found = {}
+    for path in folder.glob(f"*/{FILE}"):
+        try:
+            store = RunStore(path.parent)
+        except Exception:  # being written to
+            continue
+        if all(store.summary(track).rounds == store.order.rounds for track in store.order.tracks()):
+            found[path.parent.name] = path.read_bytes()
+        store.close()
+    return found
+
+
+def children(pid: int) -> list[int]:
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    return [int(line) for line in listed.stdout.split()]
+
+
+@pytest.mark.slow
+def test_a_killed_study_leaves_nobody_behind_and_goes_on(tmp_path: Path):
+    folder, log = tmp_path / "study", tmp_path / "log"
+    process = started(folder, log)
+    while process.poll() is None and len(finished(folder)) < 2:
+        time.sleep(0.5)
+    crew = children(process.pid)
+    assert process.poll() is None and len(crew) >= 2, log.read_text()
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in crew) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in crew)
+    before = finished(folder)
+    assert 2 <= len(before) < RUNS
+    again = started(folder, log)
+    assert again.wait(timeout=600) == 0, log.read_text()
+    after = finished(folder)
+    assert len(after) == RUNS and all(after[name] == content for name, content in before.items())
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Under &#x27;proposed + defences&#x27;" in page and "echo_model" in page
+    assert f"of {RUNS * 2 * 8 * 2} rounds" in log.read_text()  # two schemes on average
+
+
+@pytest.mark.slow
+def test_the_other_studies(tmp_path: Path):
+    small = [
+        "--seeds", "0", "--rounds", "2", "--set", "cell.num_devices=3", "--set", "data.samples_per_device=40",
+        "--set", "learning.batch_size=8", "--jobs", "1",
+    ]  # fmt: skip
+    for question, more in (("pareto", ["--schemes", "proposed,priced"]), ("responses", [])):
+        command = [sys.executable, "-m", "fairwave", "study", question, *more, *small, "--out", tmp_path / question]
+        said = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
+        assert said.returncode == 0 and (tmp_path / question / "report.html").exists(), said.stderr
