@@ -82,6 +82,7 @@ class Groundwork:
                 f"{'local steps' if privacy.mode == 'provable' else 'rounds'} of a device, and taking part once needs "
                 f"{needed.min():g} (compute.min_iterations); raise it, privacy.noise_multiplier, or the samples held"
             )
+        self.exchanges = learning.gradient_exchange and scheme.exchanges
         attachment = scenario.peers.ditto_weight if scheme.personal else None
         self.training = LocalTraining(
             model, learning.batch_size, learning.learning_rate, self.local_std, self.guard.protection, attachment

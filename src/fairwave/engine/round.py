@@ -181,7 +181,7 @@ class Cell(Groundwork):
     ) -> tuple[Float[Array, " participant"], Tree]:
         """Loss of each received copy, and the correction that the mean gradient makes to each local problem."""
         held, counts, index = own
-        if not self.scenario.learning.gradient_exchange:
+        if not self.exchanges:
             loss = received_loss_map(self.model)(self.samples, (received, held, counts), self.num_threads)
             return loss, jax.tree.map(jnp.zeros_like, received)
         if self.guard.protection is None:

@@ -205,9 +205,8 @@ def _run_track(store: RunStore, workshop: Workshop, track: Track, watch: Watch) 
     for number, (after, record) in enumerate(iterate(cell, order.rounds, state, first), start=first):
         _certify(track, number, record)
         arrays = as_arrays(record)
-        exchange = order.scenario.learning.gradient_exchange
         events = releases(
-            cell.guard, record, gradient_exchange=exchange, local_std=cell.local_std,
+            cell.guard, record, gradient_exchange=cell.exchanges, local_std=cell.local_std,
             told_losses=cell.scheme.told_losses,
         )  # fmt: skip
         done = target_reached(cell.scenario.run, record) or not cell.can_go_on(after, number + 1)

@@ -29,4 +29,5 @@ afl = Scheme(
     start=_evenly,
     same_for_all=True,
     told_losses=True,
+    exchanges=False,
 )

@@ -75,6 +75,8 @@ class Scheme:
     """The noise level does not depend on the device, so that one noisy copy may be broadcast to everybody."""
     noisy_updates: bool = True
     """Devices add noise to their updates where the scenario asks for it."""
+    exchanges: bool = True
+    """Devices exchange gradients where the scenario asks for it; the rules of most peers know only plain training."""
     told_losses: bool = False
     """Devices tell the loss of their copy, which is about their data."""
     needs_samples: bool = False

@@ -36,5 +36,12 @@ def _strangers(num_devices: int) -> Memory:
 
 
 cffl = Scheme(
-    name="cffl", plan=rule, levels=no_levels, combine=_combine, give=_give, start=_strangers, needs_samples=True
+    name="cffl",
+    plan=rule,
+    levels=no_levels,
+    combine=_combine,
+    give=_give,
+    start=_strangers,
+    needs_samples=True,
+    exchanges=False,
 )

@@ -32,4 +32,4 @@ def _give(terms: Terms, inbox: Inbox, progress: Progress, memory: Memory, key: K
     return progress.copies + largest_part(progress.step, altruistic_shares(memory, terms.peers.altruism))
 
 
-cgsv = Scheme(name="cgsv", plan=rule, levels=no_levels, combine=_combine, give=_give, start=jnp.zeros)
+cgsv = Scheme(name="cgsv", plan=rule, levels=no_levels, combine=_combine, give=_give, start=jnp.zeros, exchanges=False)

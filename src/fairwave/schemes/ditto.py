@@ -9,4 +9,4 @@ from fairwave.policy.access_point import uniform_levels
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.schemes.base import Scheme
 
-ditto = Scheme(name="ditto", plan=rule, levels=uniform_levels, same_for_all=True, personal=True)
+ditto = Scheme(name="ditto", plan=rule, levels=uniform_levels, same_for_all=True, personal=True, exchanges=False)

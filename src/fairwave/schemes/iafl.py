@@ -25,4 +25,4 @@ def _give(terms: Terms, inbox: Inbox, progress: Progress, memory: Memory, key: K
     return jnp.where(recovers[:, None], progress.model[None, :], moved)
 
 
-iafl = Scheme(name="iafl", plan=rule, levels=no_levels, combine=_combine, give=_give)
+iafl = Scheme(name="iafl", plan=rule, levels=no_levels, combine=_combine, give=_give, exchanges=False)

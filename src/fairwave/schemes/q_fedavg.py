@@ -15,5 +15,11 @@ def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory
 
 
 q_fedavg = Scheme(
-    name="q_fedavg", plan=rule, levels=uniform_levels, combine=_combine, same_for_all=True, told_losses=True
+    name="q_fedavg",
+    plan=rule,
+    levels=uniform_levels,
+    combine=_combine,
+    same_for_all=True,
+    told_losses=True,
+    exchanges=False,
 )

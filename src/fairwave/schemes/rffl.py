@@ -42,4 +42,4 @@ def _strangers(num_devices: int) -> Memory:
     return jnp.zeros(num_devices), jnp.ones(num_devices, bool), jnp.zeros((), int)
 
 
-rffl = Scheme(name="rffl", plan=rule, levels=no_levels, combine=_combine, give=_give, start=_strangers)
+rffl = Scheme(name="rffl", plan=rule, levels=no_levels, combine=_combine, give=_give, start=_strangers, exchanges=False)

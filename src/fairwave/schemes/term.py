@@ -13,4 +13,12 @@ def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory
     return tilted_weights(inbox.told_loss, inbox.used, terms.peers.term_tilt) @ inbox.updates, memory
 
 
-term = Scheme(name="term", plan=rule, levels=uniform_levels, combine=_combine, same_for_all=True, told_losses=True)
+term = Scheme(
+    name="term",
+    plan=rule,
+    levels=uniform_levels,
+    combine=_combine,
+    same_for_all=True,
+    told_losses=True,
+    exchanges=False,
+)
