@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Any
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
@@ -12,6 +17,8 @@ from fairwave import schemes
 from fairwave.engine.records import FROM_PLAN
 from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.policy import rules
+from fairwave.scenario.peers import Peers
+from fairwave.schemes.base import Inbox, Terms
 
 TINY = [
     "data.samples_per_device=60", "learning.batch_size=16", "cell.num_devices=3", "compute.bits_per_iteration=802816",
@@ -49,7 +56,9 @@ def test_limits_and_ranges(results, name):
     ("name", "planned_by"),
     [("proposed", "proposed"), ("max_power", "max_power"), ("amplifier_cap", "amplifier_cap"), ("priced", "priced"),
      ("equal_energy", "equal_energy"), ("least_energy", "least_energy"), ("no_privacy", "max_power"),
-     ("fair_noise_only", "max_power"), ("fair_energy_only", "proposed")],
+     ("fair_noise_only", "max_power"), ("fair_energy_only", "proposed"), ("q_fedavg", "max_power"), ("afl", "max_power"),
+     ("term", "max_power"), ("ditto", "max_power"), ("cgsv", "max_power"), ("rffl", "max_power"), ("cffl", "max_power"),
+     ("iafl", "max_power"), ("fedl", "fedl")],
 )  # fmt: skip
 def test_plans_come_from_the_rules(name, planned_by):
     assert schemes.ALL[name].plan is rules.ALL[planned_by]
@@ -128,3 +137,26 @@ def test_wrong_arguments(change, said):
 def test_what_cannot_run_is_refused(overrides, said):
     with pytest.raises(ScenarioError, match=said):
         fairwave.simulate(fairwave.load_scenario("small", overrides), rounds=1)
+
+
+def test_the_tutorials_scheme_works(monkeypatch):
+    """The code in the documentation is the code that runs here."""
+    text = (Path(__file__).parents[2] / "docs" / "schemes.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(code.splitlines()) < 40
+    module: dict[str, Any] = {}
+    exec(compile(code, "median.py", "exec"), module)
+    updates = np.random.default_rng(0).normal(size=(4, 9))
+    used = np.array([True, True, False, True])
+    each = jnp.zeros(4)
+    inbox = Inbox(jnp.asarray(updates), jnp.asarray(used), told_loss=each, accuracy=each, held=each)
+    step, _ = module["median"].combine(Terms(Peers(), 0.1), inbox, ())
+    np.testing.assert_allclose(step, np.median(updates[used], axis=0), rtol=1e-6)
+    monkeypatch.setitem(schemes.ALL, "median", module["median"])
+    learnt = fairwave.simulate(fairwave.load_scenario("small", TINY), ["median"], rounds=2).results
+    assert np.isfinite(learnt["loss"]).all() and learnt["global_loss"][0, 0, -1] < 2.31
+
+
+def test_the_documentation_names_every_scheme():
+    text = (Path(__file__).parents[2] / "docs" / "schemes.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in text for name in schemes.ALL)

@@ -11,7 +11,8 @@ import numpy as np
 from fairwave.metrics.advantage import Advantage
 from fairwave.metrics.intervals import interval
 from fairwave.report.interactive_figures import heat_map_html
-from fairwave.report.page import FILE, write_page
+from fairwave.report.page import FIGURES, FILE, write_page
+from fairwave.report.static_figures import write_heat_map
 from fairwave.report.style import with_interval
 from fairwave.report.tables import table
 
@@ -40,6 +41,7 @@ def write_incentives(
         + "<h3>In numbers</h3>"
         + table(_HEADS, [_row(b, s, answers[b, s]) for b in behaviours for s in settings])
     )
+    write_heat_map(behaviours, settings, gaps, texts, "incentives", folder / FIGURES)
     return write_page(
         folder / FILE, title="fairwave: does cheating pay?", opening=about, sections=sections, conclusions=_CONCLUSIONS
     )

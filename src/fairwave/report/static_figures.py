@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from fairwave.errors import OutputError
 from fairwave.report.figure_data import Panel
@@ -15,6 +19,36 @@ _STILL = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 def write_figures(panels: list[Panel], folder: Path) -> list[Path]:
     """Every panel in every format; the files."""
+    return [
+        path
+        for panel in panels
+        for path in _write(functools.partial(_draw, panel=panel), panel.key, folder, (3.5, 2.6))
+    ]
+
+
+def write_heat_map(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: np.ndarray,
+    texts: Sequence[Sequence[str]],
+    key: str,
+    folder: Path,
+) -> list[Path]:
+    """A table in colours, blue below zero and red above, with a text in every cell; the files."""
+
+    def draw(axis: Any) -> None:
+        reach = min(100.0, float(np.nanmax(np.abs(values), initial=1.0)))
+        axis.imshow(values, cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto", alpha=0.7)
+        axis.set_xticks(range(len(columns)), columns)
+        axis.set_yticks(range(len(rows)), rows)
+        for row, told in enumerate(texts):
+            for column, text in enumerate(told):
+                axis.text(column, row, text, ha="center", va="center", fontsize=6)
+
+    return _write(draw, key, folder, (7.0, 0.7 + 0.24 * len(rows)))
+
+
+def _write(draw: Callable[[Any], None], key: str, folder: Path, size: tuple[float, float]) -> list[Path]:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -24,14 +58,13 @@ def write_figures(panels: list[Panel], folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with pyplot.rc_context(STATIC):
-            for panel in panels:
-                figure, axis = pyplot.subplots(figsize=(3.5, 2.6), layout="constrained")
-                _draw(axis, panel)
-                for form in FORMATS:
-                    path = folder / f"{panel.key}.{form}"
-                    figure.savefig(path, metadata=_STILL[form])
-                    written.append(path)
-                pyplot.close(figure)
+            figure, axis = pyplot.subplots(figsize=size, layout="constrained")
+            draw(axis)
+            for form in FORMATS:
+                path = folder / f"{key}.{form}"
+                figure.savefig(path, metadata=_STILL[form])
+                written.append(path)
+            pyplot.close(figure)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written ({error.strerror}); choose a writable folder") from None
     return written
