@@ -56,9 +56,9 @@ def test_limits_and_ranges(results, name):
     ("name", "planned_by"),
     [("proposed", "proposed"), ("max_power", "max_power"), ("amplifier_cap", "amplifier_cap"), ("priced", "priced"),
      ("equal_energy", "equal_energy"), ("least_energy", "least_energy"), ("no_privacy", "max_power"),
-     ("fair_noise_only", "max_power"), ("fair_energy_only", "proposed"), ("q_fedavg", "max_power"), ("afl", "max_power"),
-     ("term", "max_power"), ("ditto", "max_power"), ("cgsv", "max_power"), ("rffl", "max_power"), ("cffl", "max_power"),
-     ("iafl", "max_power"), ("fedl", "fedl")],
+     ("fair_noise_only", "max_power"), ("fair_energy_only", "proposed"), ("q_fedavg", "max_power"),
+     ("afl", "max_power"), ("term", "max_power"), ("ditto", "max_power"), ("cgsv", "max_power"), ("rffl", "max_power"),
+     ("cffl", "max_power"), ("iafl", "max_power"), ("fedl", "fedl")],
 )  # fmt: skip
 def test_plans_come_from_the_rules(name, planned_by):
     assert schemes.ALL[name].plan is rules.ALL[planned_by]

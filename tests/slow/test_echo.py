@@ -13,7 +13,7 @@ from fairwave.scenario.adversary import Adversary, Cheating
 from fairwave.scenario.parameters import Scenario
 from fairwave.studies.incentives import jobs
 
-CHEAT, FIRST, EARLY = 9, 3, slice(4, None)
+CHEAT, FIRST, ROUNDS, EARLY = 9, 3, 9, slice(4, None)
 HONEST = np.arange(10) != CHEAT
 FRESH = range(1000, 1010)
 
@@ -41,20 +41,29 @@ def test_an_echoed_model_wins_by_the_literal_rule():
 def test_a_long_echo_wins_where_updates_are_compared_with_their_mean():
     """Ten times as long, the echo is the mean; plain local training, as the gradient exchange steadies the others."""
     over = ("privacy.similarity=update", "learning.gradient_exchange=false")
-    results = train(scenario(*over, attack="echo_update", strength=10.0), rounds=14).isel(seed=0)
-    deviation = results["deviation"].isel(round=EARLY).mean("round").values
-    assert deviation[CHEAT] < 0.05 and deviation[HONEST].mean() > 0.4
-    late = results["deviation"].isel(round=slice(-4, None)).mean("round").values
-    assert late[HONEST].mean() > 0.6
+    calm, results = (train(scenario(*over, attack=attack, strength=10.0)) for attack in (None, "echo_update"))
+    before, after = (each["deviation"].isel(seed=0, round=EARLY).mean("round").values for each in (calm, results))
+    assert after[CHEAT] < 0.05 and after[HONEST].mean() > max(0.25, 4.0 * before[HONEST].mean())
+
+
+@pytest.fixture(scope="module")
+def defended() -> Scenario:
+    """Scored and defended as the preset 'fair' is."""
+    (found,) = (job.order.scenario for job in jobs(scenario(), [0], 1, []) if job.name == "nobody-defended")
+    return found
+
+
+@pytest.fixture(scope="module")
+def calm(defended) -> xr.Dataset:
+    return train(defended, FRESH, ROUNDS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("attack", "strength"), [("echo_model", 1.0), ("echo_update", 10.0)])
-def test_the_default_defences_close_both_on_fresh_seeds(attack, strength):
+def test_the_default_defences_close_both_on_fresh_seeds(defended, calm, attack, strength):
     """Thresholds were set on other seeds. What is asked for is the worst of ten seeds, but for the loss: their mean."""
-    (defended,) = (job.order.scenario for job in jobs(scenario(), [0], 1, []) if job.name == "nobody-defended")
     cheated = defended.model_copy(update={"cheating": scenario(attack=attack, strength=strength).cheating})
-    calm, run = train(defended, FRESH, rounds=10), train(cheated, FRESH, rounds=10)
+    run = train(cheated, FRESH, ROUNDS)
     early = run.isel(round=EARLY)
     assert float(early["deviation"].isel(device=CHEAT).mean("round").min()) >= 0.9
     assert float(early["deviation"].isel(device=HONEST).mean(("round", "device")).max()) <= 0.2
