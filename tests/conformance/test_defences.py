@@ -13,7 +13,7 @@ import pytest
 import fairwave
 from fairwave import adversaries, defences
 from fairwave.data.sources import DataSet
-from fairwave.defences.base import Evidence
+from fairwave.defences.base import PAST, Evidence, sketches
 from fairwave.defences.judgement import judge
 from fairwave.engine.round import Cell
 from fairwave.errors import ScenarioError
@@ -25,6 +25,7 @@ from fairwave.schemes import ALL as SCHEMES
 from tests.oracles.clusters import clusters
 
 DEVICES, CHEAT, SIZE = 5, 3, 400
+PAST_UPDATES = np.random.default_rng(8).normal(size=(PAST, DEVICES, SIZE))
 EVERYTHING = tuple(defences.ALL)
 
 
@@ -32,7 +33,9 @@ def evidence(**changes) -> Evidence:
     """Honest devices: a common direction, and something of their own."""
     draw = np.random.default_rng(5)
     vectors = {
-        name: jnp.asarray(draw.normal(size=(DEVICES, SIZE))) for name in ("copy_noise", "copy_change", "last_updates")
+        "copy_noise": jnp.asarray(draw.normal(size=(PAST, DEVICES, SIZE))),
+        "copy_change": jnp.asarray(draw.normal(size=(DEVICES, SIZE))),
+        "last_sketches": jax.vmap(sketches)(jnp.asarray(PAST_UPDATES)),
     }
     common = draw.normal(size=SIZE)
     told = {
@@ -54,8 +57,7 @@ def caught(told: Evidence, *use: str) -> list[int]:
 
 
 def test_honest_devices_are_left_alone():
-    settings = Defences(use=EVERYTHING, watermark_threshold=0.25)  # chance alone gives 0.05 to so short a vector
-    judged = judge(settings, evidence())
+    judged = judge(Defences(use=EVERYTHING), evidence())
     assert not np.asarray(judged.caught).any() and np.asarray(judged.credit).min() > 0.9
     plain = judge(Defences(), evidence())
     np.testing.assert_array_equal(plain.updates, evidence().updates)
@@ -69,10 +71,12 @@ def test_validation(update):
 
 def test_watermark_and_replay_and_held_out():
     told = evidence()
-    for echo in (told.copy_noise[CHEAT], told.model + told.copy_noise[CHEAT], -told.copy_noise[CHEAT]):
-        assert caught(replaced(told, echo), "watermark") == [CHEAT]
-    assert caught(replaced(told, 3.0 * told.last_updates[CHEAT]), "replay_check") == [CHEAT]
-    nothing_yet = dataclasses.replace(told, last_updates=jnp.zeros_like(told.last_updates))
+    for noise in told.copy_noise[:, CHEAT]:  # an old copy is no better to echo
+        for echo in (noise, told.model + noise, -noise):
+            assert caught(replaced(told, echo), "watermark") == [CHEAT]
+    for old in PAST_UPDATES[:, CHEAT]:
+        assert caught(replaced(told, 3.0 * jnp.asarray(old)), "replay_check") == [CHEAT]
+    nothing_yet = dataclasses.replace(told, last_sketches=jnp.zeros_like(told.last_sketches))
     assert caught(nothing_yet, "replay_check") == []
     assert caught(evidence(gain=jnp.array([0.1, 0.2, 0.1, 0.005, 0.3])), "held_out") == [CHEAT]
     assert caught(evidence(gain=jnp.array([0.1, 0.2, 0.1, jnp.nan, 0.3])), "held_out") == [CHEAT]
@@ -85,23 +89,32 @@ def test_clipping_projection_and_told_noise():
     lengths = np.linalg.norm(judge(Defences(use=("norm_clipping",)), longer).updates, axis=1)
     usual = np.median(np.linalg.norm(longer.updates, axis=1))
     assert lengths.max() <= usual and lengths[CHEAT] == pytest.approx(usual, rel=1e-3)
-    echo = replaced(told, 2.0 * told.model - told.copy_noise[CHEAT] + told.copy_change[CHEAT])
+    echo = replaced(told, 2.0 * told.model - told.copy_noise[0, CHEAT] + told.copy_change[CHEAT])
     judged = judge(Defences(use=("projection",)), echo)
     assert judged.credit[CHEAT] < 1e-6 and np.asarray(judged.credit)[np.arange(DEVICES) != CHEAT].min() > 0.9
-    for rest, own in zip(judged.compared, told.copy_noise, strict=True):
+    for rest, own in zip(judged.compared, told.copy_noise[0], strict=True):
         assert abs(float(rest @ told.model)) < 1e-6 and abs(float(rest @ own)) < 1e-6
     noisy = jnp.asarray(np.random.default_rng(6).normal(0, 0.3, (DEVICES, 20_000)))
     blank = jnp.zeros_like(noisy)
     flatterer = evidence(
-        updates=noisy, copy_noise=blank, copy_change=blank, last_updates=blank, model=blank[0],
+        updates=noisy, copy_noise=blank[None], copy_change=blank, model=blank[0],
         told_noise_std=jnp.array([0.3, 0.3, 0.3, 0.9, 0.1]),
     )  # fmt: skip
     believed = judge(Defences(use=("noise_check",)), flatterer).told_noise_std
     np.testing.assert_allclose(believed, [0.3, 0.3, 0.3, 0.3, 0.1], rtol=0.03)
 
 
+def test_sketches_keep_cosines():
+    one, other = np.random.default_rng(2).normal(size=(2, 1, 50_000))
+    mixed = 0.8 * one + 0.6 * other
+    true = float((one @ mixed.T / np.linalg.norm(one) / np.linalg.norm(mixed))[0, 0])
+    short = [np.asarray(sketches(jnp.asarray(vector)))[0] for vector in (one, mixed, 3.0 * one)]
+    near = short[0] @ short[1] / np.linalg.norm(short[0]) / np.linalg.norm(short[1])
+    assert near == pytest.approx(true, abs=0.1) and short[2] == pytest.approx(3.0 * short[0])
+
+
 def test_the_first_that_catches_is_named_and_others_are_judged_without_it():
-    told = replaced(evidence(), 1e3 * evidence().copy_noise[CHEAT])
+    told = replaced(evidence(), 1e3 * evidence().copy_noise[0, CHEAT])
     judged = judge(Defences(use=("watermark", "validation", "norm_clipping")), told)
     assert judged.findings[CHEAT] == 1 << EVERYTHING.index("validation")
     assert np.linalg.norm(judged.updates[CHEAT]) == 0.0
@@ -136,14 +149,20 @@ def test_without_defences_nothing_is_kept(data):
     assert state.dossier is None and (record.findings == 0).all()
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
-def test_every_defence_runs_alone_and_repeats(data, name):
-    seen, again = rounds(data, (name,), count=2), rounds(data, (name,), count=2)
+def test_all_defences_together_run_and_repeat(data):
+    seen, again = (rounds(data, EVERYTHING, count=3) for _ in range(2))
     for (state, record), (same, _) in zip(seen, again, strict=True):
         assert np.isfinite(record.loss).all() and np.isfinite(record.deviation).all()
         for one, other in zip(jax.tree.leaves(state), jax.tree.leaves(same), strict=True):
             np.testing.assert_array_equal(one, other)
-    assert defences.ALL[name].summary and defences.ALL[name].name == name
+    assert all(defence.summary and defence.name == name for name, defence in defences.ALL.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_every_defence_runs_alone(data, name):
+    for _, record in rounds(data, (name,), count=2):
+        assert np.isfinite(record.loss).all() and np.isfinite(record.deviation).all()
 
 
 def test_whoever_is_caught_deviates_fully_and_is_not_used(data):

@@ -139,6 +139,13 @@ def test_what_cannot_run_is_refused(overrides, said):
         fairwave.simulate(fairwave.load_scenario("small", overrides), rounds=1)
 
 
+@pytest.mark.parametrize("change", ["cell.participants=2", "cell.arrival_round=[1, 3, 1, 1]"])
+def test_schemes_that_judge_by_every_round_want_all_devices(change):
+    for name in ("rffl", "cffl"):
+        with pytest.raises(ScenarioError, match="leaves some out"):
+            fairwave.simulate(fairwave.load_scenario("small", [change]), [name], rounds=1)
+
+
 def test_the_tutorials_scheme_works(monkeypatch):
     """The code in the documentation is the code that runs here."""
     text = (Path(__file__).parents[2] / "docs" / "schemes.md").read_text(encoding="utf-8")

@@ -46,7 +46,8 @@ def incentives(
 ) -> None:
     """Does cheating pay? Every behaviour under max_power, the literal rule, the defended rule, and CGSV.
 
-    Devices hold 900 samples each unless --set data.samples_per_device says otherwise. The page opens with the verdict.
+    Devices hold 900 samples each unless --set data.samples_per_device says otherwise. Similarity, defences and who
+    misbehaves are the study's own, whatever the scenario says. The page opens with the verdict.
 
     Example:  fairwave study incentives --behaviours echo_model,lazy --seeds 0..4
     """
@@ -56,11 +57,12 @@ def incentives(
     from fairwave.studies import incentives as study
     from fairwave.studies.answers import advantages
 
-    chosen = names_in(behaviours, study.known())
-    for name in chosen:
-        if name not in study.known():
-            raise ArgumentError(f"--behaviours: unknown behaviour '{name}'; {did_you_mean(name, study.known())}")
     scenario = load_scenario(source, [FEW_SAMPLES, *(overrides or ())])
+    known = study.known(scenario)
+    chosen = names_in(behaviours, known)
+    for name in chosen:
+        if name not in known:
+            raise ArgumentError(f"--behaviours: '{name}' is unknown here; {did_you_mean(name, known)}")
     planned = list(study.jobs(scenario, seeds_in(seeds), rounds, chosen))
     folder = out or Path("runs/study-incentives")
     found = _run(planned, folder, jobs)

@@ -10,11 +10,18 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from fairwave.policy.access_point import Yardstick
 from fairwave.scenario.defences import Defences
 from fairwave.types import FlagPerDevice, Params, PerDevice, Scalar, UpdatePerDevice
+
+PAST = 3
+"""Rounds that are looked back."""
+SKETCH = 1024
+"""Length of a sketch: cosines are right to about 0.03."""
 
 
 class Evidence(eqx.Module):
@@ -27,12 +34,12 @@ class Evidence(eqx.Module):
     """What each device says about the noise of its training; 0 without."""
     model: Params
     """The access point's own, of which the copies were made."""
-    copy_noise: UpdatePerDevice
-    """What was added to it in each device's copy."""
+    copy_noise: Float[Array, "past device param"]
+    """What was added to it in each device's latest copies, the newest first; zero before there was one."""
     copy_change: UpdatePerDevice
-    """How each device's copy differs from its copy before."""
-    last_updates: UpdatePerDevice
-    """What each device sent last; zero if nothing yet."""
+    """How each device's copy differs from its copy before; zero unless a defence asks for it."""
+    last_sketches: Float[Array, "past device sketch"]
+    """Sketches of what each device sent last, the newest first; zero before it sent anything."""
     gain: PerDevice
     """By how much each update alone lowers the loss on the access point's own samples; NaN where it has none."""
 
@@ -62,11 +69,20 @@ class Defence:
     yardstick: Yardstick | None = None
     """By which score all are measured."""
     looks_back: bool = False
-    """Needs what devices were sent and what they sent before."""
+    """Needs the noise that devices were sent, or sketches of what they sent before."""
+    needs_copies: bool = False
+    """Needs the copies that devices had before."""
     needs_samples: bool = False
     """Needs data of the access point's own."""
     removes: bool = False
     """Devices that are caught again and again are removed for good."""
+
+
+def sketches(updates: UpdatePerDevice) -> Float[Array, "device sketch"]:
+    """Short vectors whose cosines are nearly those of the updates: values with random signs, summed in groups."""
+    signs = jax.random.rademacher(jax.random.key(0), updates.shape[1:], updates.dtype)
+    padded = jnp.pad(updates * signs[None, :], ((0, 0), (0, -updates.shape[1] % SKETCH)))
+    return jnp.sum(padded.reshape(updates.shape[0], -1, SKETCH), axis=1)
 
 
 def lengths(updates: UpdatePerDevice) -> PerDevice:

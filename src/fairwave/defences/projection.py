@@ -17,7 +17,7 @@ def _remainder(settings: Defences, evidence: Evidence) -> UpdatePerDevice:
     def one(update: Params, noise: Params, change: Params) -> Params:
         return _off(update, (evidence.model, noise, change))
 
-    remainder: UpdatePerDevice = jax.vmap(one)(evidence.updates, evidence.copy_noise, evidence.copy_change)
+    remainder: UpdatePerDevice = jax.vmap(one)(evidence.updates, evidence.copy_noise[0], evidence.copy_change)
     return remainder
 
 
@@ -43,4 +43,5 @@ projection = Defence(
     summary="scores what is left of an update beside its device's copies: the model, their noise, their change",
     compares=_remainder,
     looks_back=True,
+    needs_copies=True,
 )

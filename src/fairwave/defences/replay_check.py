@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 
-from fairwave.defences.base import Defence, Evidence, cosine, lengths, median_of
+from fairwave.defences.base import Defence, Evidence, cosine, lengths, median_of, sketches
 from fairwave.scenario.defences import Defences
 from fairwave.types import FlagPerDevice
 
 
 def _replays(settings: Defences, evidence: Evidence) -> FlagPerDevice:
-    """Much nearer to its own last update than devices usually are, so that no constant has to fit all of training."""
-    apart = 1.0 - cosine(evidence.updates, evidence.last_updates)
-    known = evidence.arrived & (lengths(evidence.last_updates) > 0.0)
-    return known & (apart < settings.replay_ratio * median_of(jnp.abs(apart), known))
+    """Much nearer to one of its own than devices usually are, so that no constant has to fit all of training."""
+    now = sketches(evidence.updates)
+    apart = jax.vmap(lambda then: 1.0 - cosine(now, then))(evidence.last_sketches)
+    known = jax.vmap(lengths)(evidence.last_sketches) > 0.0
+    nearest = jnp.min(jnp.where(known, apart, jnp.inf), axis=0)
+    judged = evidence.arrived & jnp.any(known, axis=0)
+    return judged & (nearest < settings.replay_ratio * median_of(jnp.abs(nearest), judged))
 
 
 replay_check = Defence(
-    name="replay_check", summary="catches updates that repeat their device's last one", suspects=_replays,
+    name="replay_check", summary="catches updates that repeat one of their device's last three", suspects=_replays,
     looks_back=True,
 )  # fmt: skip

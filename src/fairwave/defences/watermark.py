@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 
 from fairwave.defences.base import Defence, Evidence, cosine
 from fairwave.scenario.defences import Defences
 from fairwave.types import FlagPerDevice
 
+CHANCE = 6.0
+"""Standard deviations of a cosine by chance, which is large in a small model."""
+
 
 def _echoes(settings: Defences, evidence: Evidence) -> FlagPerDevice:
-    return jnp.abs(cosine(evidence.updates, evidence.copy_noise)) > settings.watermark_threshold
+    carried = jax.vmap(lambda noise: jnp.abs(cosine(evidence.updates, noise)))(evidence.copy_noise)
+    by_chance = CHANCE / evidence.updates.shape[1] ** 0.5
+    caught: FlagPerDevice = jnp.max(carried, axis=0) > max(settings.watermark_threshold, by_chance)
+    return caught
 
 
 watermark = Defence(
     name="watermark",
-    summary="catches updates that carry the noise of the copy that their device received",
+    summary="catches updates that carry the noise of one of the last three copies that their device received",
     suspects=_echoes,
     looks_back=True,
 )

@@ -11,16 +11,15 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Int
 
 from fairwave.engine.attendance import Attendance
-from fairwave.engine.dossier import Dossier, with_round
+from fairwave.engine.dossier import Dossier, Hearing, with_round
+from fairwave.engine.release_noise import drawn_noise, past_noise
 from fairwave.engine.scoring import Mail, Practice, Uploads, noised_mean, scored
 from fairwave.engine.state import State
-from fairwave.keys import Stream, device_key, round_key
+from fairwave.keys import Stream, round_key
 from fairwave.learning.model import Tree, flat_rows
 from fairwave.policy.access_point import released_copy
 from fairwave.policy.contribution import Score
 from fairwave.privacy.central import fill_up
-from fairwave.privacy.nested import nested
-from fairwave.privacy.noise import standard_normal
 from fairwave.schemes.base import Memory, Progress
 from fairwave.types import Count, FlagPerDevice, Key, PerDevice, Scalar
 
@@ -70,32 +69,27 @@ def aggregate_and_release(
     if central:
         given = noised_mean(privacy, state, mail, round_key(root, number, Stream.CENTRAL_NOISE))
     else:
-        given = scored(practice, state, mail, samples)
+        past = past_noise(practice, state, root, number)
+        given = scored(practice, state, mail, past, samples)
     flat, unravel = ravel_pytree(given.params)
     wanted = scheme.levels(privacy, given.deviation)
     added = fill_up(given.own_std, wanted) if central else wanted
-    recipients = jnp.zeros_like(devices) if scheme.same_for_all and privacy.broadcast else devices
-    noise = jax.vmap(lambda index: standard_normal(device_key(root, number, Stream.RELEASE_NOISE, index), flat.shape))(
-        recipients
-    )
-    if privacy.copies == "nested":
-        noise = nested(added, noise)
+    noise = drawn_noise(practice, added, root, number, flat.size)
     held = flat_rows(state.received)[0]
     if scheme.give is None or given.inbox is None:
-        copies = released_copy(flat, added.astype(flat.dtype), noise)
+        copies, marks = released_copy(flat, added.astype(flat.dtype), noise), added
     else:
         key = round_key(root, number, Stream.REWARD)
         progress = Progress(step=given.step, model=flat, copies=held)
         copies = scheme.give(practice.terms, given.inbox, progress, given.memory, key).astype(flat.dtype)
+        marks = jnp.zeros_like(added)  # what a reward leaves out is no noise that an echo would carry
     served = (delivered | ~present.participating) & present.reachable
     kept = jnp.where(served[:, None], copies, held)
     noise_std = jnp.maximum(wanted, given.own_std) if central else wanted
     dossier = state.dossier
     if dossier is not None:
-        dossier = with_round(
-            practice.defences, dossier, (mail.chosen, mail.arrived, given.findings[mail.chosen] > 0), given.updates,
-            held, copies - flat[None, :], served,
-        )  # fmt: skip
+        hearing = Hearing(mail.chosen, mail.arrived, given.caught, given.updates)
+        dossier = with_round(practice.defences, dossier, hearing, held, marks)
     return Released(
         params=given.params,
         received=jax.vmap(unravel)(kept),

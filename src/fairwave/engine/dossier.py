@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
+from fairwave.defences.base import PAST, SKETCH, sketches
 from fairwave.defences.judgement import in_use
 from fairwave.learning.model import Tree, flat_rows
 from fairwave.scenario.defences import Defences
@@ -13,14 +14,14 @@ from fairwave.types import FlagPerDevice, PerDevice, UpdatePerDevice
 
 
 class History(eqx.Module):
-    """Of every device, as flat vectors."""
+    """The last rounds of every device, the newest first; noise itself is drawn again from its address."""
 
-    copy_noise: UpdatePerDevice
-    """In the copy that it holds."""
-    copies_before: UpdatePerDevice
-    """The copy that it held in the round before."""
-    last_updates: UpdatePerDevice
-    """What it sent last."""
+    levels: Float[Array, "past device"]
+    """Std of the noise that was released to each."""
+    sketches: Float[Array, "past device sketch"]
+    """Of what each sent last."""
+    copies_before: UpdatePerDevice | None
+    """The copy that each held in the round before; None if no defence asks for it."""
 
 
 class Dossier(eqx.Module):
@@ -34,15 +35,28 @@ class Dossier(eqx.Module):
     """In the last round that it took part in: what it sends is not trusted until it is not."""
 
 
+class Hearing(eqx.Module):
+    """A round's participants before the access point, with their axis."""
+
+    chosen: Array
+    arrived: FlagPerDevice
+    caught: FlagPerDevice
+    updates: UpdatePerDevice
+
+
 def no_dossier(settings: Defences, received: Tree) -> Dossier | None:
     """Before the first round; None if there is no defence."""
     used = [defence for _, defence in in_use(settings)]
     if not used:
         return None
     copies = flat_rows(received)[0]
-    blank = jnp.zeros_like(copies)
-    history = History(blank, copies, blank) if any(defence.looks_back for defence in used) else None
-    num_devices = copies.shape[0]
+    num_devices, history = copies.shape[0], None
+    if any(defence.looks_back for defence in used):
+        history = History(
+            levels=jnp.zeros((PAST, num_devices)),
+            sketches=jnp.zeros((PAST, num_devices, SKETCH), copies.dtype),
+            copies_before=copies if any(defence.needs_copies for defence in used) else None,
+        )
     return Dossier(history=history, reputation=jnp.ones(num_devices), caught=jnp.zeros(num_devices, bool))
 
 
@@ -54,25 +68,21 @@ def removed(settings: Defences, dossier: Dossier) -> FlagPerDevice:
 
 
 def with_round(
-    settings: Defences,
-    dossier: Dossier,
-    judged: tuple[Array, FlagPerDevice, FlagPerDevice],
-    updates: UpdatePerDevice,
-    copies: UpdatePerDevice,
-    noise: UpdatePerDevice,
-    served: FlagPerDevice,
+    settings: Defences, dossier: Dossier, hearing: Hearing, copies: UpdatePerDevice, levels: PerDevice
 ) -> Dossier:
-    """The dossier after a round: `judged` are its participants, whose update arrived, and who was caught.
-
-    `copies` are those that devices held in the round, `noise` is in those that are served now.
-    """
-    chosen, arrived, caught = judged
-    memory = settings.reputation_memory
-    current = memory * dossier.reputation[chosen] + (1.0 - memory) * ~caught
+    """The dossier after a round in which devices held these copies, and were released noise of these levels."""
+    chosen, arrived, memory = hearing.chosen, hearing.arrived, settings.reputation_memory
+    current = memory * dossier.reputation[chosen] + (1.0 - memory) * ~hearing.caught
     reputation = dossier.reputation.at[chosen].set(jnp.where(arrived, current, dossier.reputation[chosen]))
-    flags = dossier.caught.at[chosen].set(jnp.where(arrived, caught, dossier.caught[chosen]))
+    flags = dossier.caught.at[chosen].set(jnp.where(arrived, hearing.caught, dossier.caught[chosen]))
     if dossier.history is None:
         return Dossier(None, reputation, flags)
     old = dossier.history
-    last = old.last_updates.at[chosen].set(jnp.where(arrived[:, None], updates, old.last_updates[chosen]))
-    return Dossier(History(jnp.where(served[:, None], noise, old.copy_noise), copies, last), reputation, flags)
+    theirs = old.sketches[:, chosen]
+    newer = jnp.concatenate([sketches(hearing.updates)[None], theirs[:-1]])
+    history = History(
+        levels=jnp.concatenate([levels[None], old.levels[:-1]]),
+        sketches=old.sketches.at[:, chosen].set(jnp.where(arrived[None, :, None], newer, theirs)),
+        copies_before=None if old.copies_before is None else copies,
+    )
+    return Dossier(history, reputation, flags)

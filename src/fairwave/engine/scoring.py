@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from fairwave.defences.base import Evidence
 from fairwave.defences.judgement import Judgement, judge
@@ -65,6 +65,7 @@ class Aggregated(eqx.Module):
     own_std: Scalar
     own_sensitivity: Scalar
     findings: Int[Array, " device"]
+    caught: Bool[Array, " participant"]
     memory: Memory
     updates: UpdatePerDevice
     """As they came in, with a leading participant axis; zero where they were not finite."""
@@ -72,7 +73,13 @@ class Aggregated(eqx.Module):
     inbox: Inbox | None
 
 
-def scored(practice: Practice, state: State, mail: Mail, samples: tuple[Array, Array] | None) -> Aggregated:
+def scored(
+    practice: Practice,
+    state: State,
+    mail: Mail,
+    copy_noise: Float[Array, "past device param"] | None,
+    samples: tuple[Array, Array] | None,
+) -> Aggregated:
     """Aggregation as the scheme has it, and a deviation for everybody who took part."""
     scheme, privacy = practice.scheme, practice.privacy
     rows, unravel = flat_rows(mail.uploads.updates)
@@ -80,8 +87,8 @@ def scored(practice: Practice, state: State, mail: Mail, samples: tuple[Array, A
     rows = jnp.where(finite[:, None], rows, 0.0)
     flat = ravel_pytree(state.global_params)[0]
     gain, hits = _tried(practice.model, state.global_params, flat, rows, samples)
-    judgement = _judged(practice, state, mail, rows, gain)
-    caught = judgement.caught | ~finite
+    judgement = _judged(practice, state, mail, rows, gain, copy_noise)
+    caught = mail.arrived & (judgement.caught | ~finite)
     used = mail.arrived & ~caught
     params = aggregate(state.global_params, jax.vmap(unravel)(judgement.updates), used)
     memory, step, inbox = state.scheme_memory, jnp.zeros_like(flat), None
@@ -106,23 +113,31 @@ def scored(practice: Practice, state: State, mail: Mail, samples: tuple[Array, A
     score = jax.tree.map(lambda old, new: old.at[mail.chosen].set(new), state.score, given.score)
     findings = jnp.zeros(deviation.shape, jnp.int32).at[mail.chosen].set(judgement.findings)
     nothing = jnp.zeros(())
-    return Aggregated(params, deviation, score, nothing, nothing, findings, memory, rows, step, inbox)
+    return Aggregated(params, deviation, score, nothing, nothing, findings, caught, memory, rows, step, inbox)
 
 
-def _judged(practice: Practice, state: State, mail: Mail, rows: UpdatePerDevice, gain: PerDevice) -> Judgement:
+def _judged(
+    practice: Practice,
+    state: State,
+    mail: Mail,
+    rows: UpdatePerDevice,
+    gain: PerDevice,
+    copy_noise: Float[Array, "past device param"] | None,
+) -> Judgement:
     told = mail.uploads.told_noise_std
     if state.dossier is None:
         untouched = jnp.ones(mail.arrived.shape)
         return Judgement(rows, rows, untouched, told, jnp.zeros(mail.arrived.shape, jnp.int32), best_score)
     history, blank = state.dossier.history, jnp.zeros_like(rows)
+    before = None if history is None else history.copies_before
     evidence = Evidence(
         updates=rows,
         arrived=mail.arrived,
         told_noise_std=told,
         model=ravel_pytree(state.global_params)[0],
-        copy_noise=blank if history is None else history.copy_noise[mail.chosen],
-        copy_change=blank if history is None else (flat_rows(state.received)[0] - history.copies_before)[mail.chosen],
-        last_updates=blank if history is None else history.last_updates[mail.chosen],
+        copy_noise=blank[None] if copy_noise is None else copy_noise[:, mail.chosen],
+        copy_change=blank if before is None else (flat_rows(state.received)[0] - before)[mail.chosen],
+        last_sketches=blank[None, :, :1] if history is None else history.sketches[:, mail.chosen],
         gain=gain,
     )
     return judge(practice.defences, evidence)
@@ -157,7 +172,7 @@ def _of_all(
         used=jnp.zeros(state.deviation.shape, bool).at[mail.chosen].set(used),
         told_loss=each.at[mail.chosen].set(jnp.where(used, mail.uploads.told_loss, 0.0)),
         accuracy=jnp.full(state.deviation.shape, jnp.nan).at[mail.chosen].set(hits),
-        held=each.at[mail.chosen].set(mail.uploads.held),
+        held=each.at[mail.chosen].set(jnp.where(used, mail.uploads.held, 0.0)),
     )
 
 
@@ -181,6 +196,7 @@ def noised_mean(privacy: Privacy, state: State, mail: Mail, key: Key) -> Aggrega
         own_std=new.noise_std,
         own_sensitivity=new.sensitivity,
         findings=jnp.zeros(state.deviation.shape, jnp.int32),
+        caught=jnp.zeros(mail.arrived.shape, bool),
         memory=state.scheme_memory,
         updates=rows,
         step=jnp.zeros_like(flat),

@@ -83,9 +83,11 @@ def earned_credits(
     return shares(jnp.where(member, jnp.sinh(punishment * moved), 0.0))
 
 
-def still_members(score: PerDevice, member: FlagPerDevice, share_of_even: float) -> FlagPerDevice:
-    """Who stays: whose score is at least this part of what everybody would have if all were equal."""
-    return member & (score >= share_of_even / jnp.maximum(jnp.sum(member), 1))
+def still_members(
+    score: PerDevice, member: FlagPerDevice, judged: FlagPerDevice, share_of_even: float
+) -> FlagPerDevice:
+    """Who stays: whose score is at least this part of what everybody would have if all were equal, or is not judged."""
+    return member & (~judged | (score >= share_of_even / jnp.maximum(jnp.sum(member), 1)))
 
 
 def largest_part(step: Params, share: PerDevice) -> UpdatePerDevice:

@@ -57,7 +57,8 @@ def comparisons(results: xr.Dataset) -> list[str]:
     told = []
     for scheme in filter(names.__contains__, AFTER_THE_WORST):
         change = change_interval(_worst_each(losses.sel(scheme=scheme).values), plain)
-        verb = "lowers" if change.mean < 0.0 else "does not lower"
+        unclear = change.low < 0.0 < change.high
+        verb = "does not clearly change" if unclear else "lowers" if change.mean < 0.0 else "does not lower"
         told.append(
             f"{scheme} {verb} the loss of the worst 10 % against plain averaging ({PLAIN}): "
             f"{with_interval(change, 1, unit=' %')}."

@@ -18,6 +18,8 @@ from fairwave.report.tables import table
 
 Answers = Mapping[tuple[str, str], Sequence[Advantage]]
 """Of each behaviour and setting, seed by seed."""
+HARDLY, CHEAP, NOTHING = 0.01, 0.05, 0.005
+"""Loss that is hardly worse, energy that is worth saving, and energy that is not saved by cheating, as shares."""
 _HEADS = (
     "behaviour", "setting", "its loss against the others'", "against its honest self's", "its accuracy less theirs",
     "energy saved", "its deviation", "the others'", "caught", "false alarms", "what it costs the others",
@@ -61,7 +63,18 @@ def paying(answers: Answers, behaviours: Sequence[str], setting: str) -> list[st
     return [
         name
         for name in better_off(answers, behaviours, setting)
-        if _mean(answers[name, setting], "loss_gained") < 0.0 < _mean(answers[name, setting], "energy_gained")
+        if _mean(answers[name, setting], "loss_gained") < 0.0
+        and _mean(answers[name, setting], "energy_gained") > NOTHING
+    ]
+
+
+def nearly_paying(answers: Answers, behaviours: Sequence[str], setting: str) -> list[str]:
+    """Behaviours that save much for a model that is hardly worse than the others'."""
+    return [
+        name
+        for name in behaviours
+        if 0.0 <= _mean(answers[name, setting], "loss_gap") < HARDLY
+        and _mean(answers[name, setting], "energy_gained") >= CHEAP
     ]
 
 
@@ -78,17 +91,21 @@ def verdict(answers: Answers, behaviours: Sequence[str], judged: str) -> str:
         told = f"Under '{judged}' no: nobody has both a better model and lower energy than by being honest."
     else:
         told = f"Under '{judged}' no: nobody who misbehaves has both a better model and lower energy than the others."
-    rest = [name for name in above if name not in found]
-    if rest:
-        told += (
-            f" Better off than the others on both counts, but not than its honest self, is {named(rest)}: where its "
-            "device stands accounts for that."
-        )
-    return told
+    others = (
+        (
+            "Better off than the others on both counts, but not than its honest self",
+            [n for n in above if n not in found],
+        ),
+        (f"Nearly as good a model for {CHEAP:.0%} less energy or more has", nearly_paying(answers, behaviours, judged)),
+        ("Nothing is known of", [n for n in behaviours if np.isnan(_mean(answers[n, judged], "loss_gap"))]),
+    )
+    return told + "".join(f" {words}: {named(names)}." for words, names in others if names)
 
 
 def _mean(seeds: Sequence[Advantage], name: str) -> float:
-    return float(np.mean([getattr(one, name) for one in seeds]))
+    """Over the seeds in which something is known."""
+    known = [value for one in seeds if not np.isnan(value := getattr(one, name))]
+    return float(np.mean(known)) if known else float("nan")
 
 
 def _cell(seeds: Sequence[Advantage]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairwave.metrics.intervals import Interval, interval
+from fairwave.report.device_losses import LAST
 from fairwave.report.figure_data import Panel, Series
 from fairwave.report.interactive_figures import panel_html
 from fairwave.report.page import FIGURES, FILE, write_page
@@ -20,8 +21,6 @@ from fairwave.report.tables import table
 if TYPE_CHECKING:
     import xarray as xr
 
-LAST = 5
-"""Rounds at the end over which losses are averaged."""
 SETTLED = 1.0
 """Iterations within which an answer has settled."""
 
@@ -72,18 +71,22 @@ def write_responses(runs: Mapping[str, xr.Dataset], about: str, folder: Path) ->
             Panel(f"responses-{fit}", f"Effort fit '{fit}'", "communication round", "best iterations", caption, series)
         )
         tail = chosen.isel(round=slice(-max(2, results.sizes["round"] // 3), None))
-        moves = interval((tail.max("round") - tail.min("round")).max("device").values)
-        energy = results["optimal_iterations"].isel(scheme=0, round=-1)
-        rows.append((fit, with_interval(moves, 2), with_interval(interval(energy.mean("device").values), 1)))
-        settled = bool(moves.mean <= SETTLED)
-        sentences.append(f"With '{fit}' the answers {'settle' if settled else 'do not settle'}")
+        moves = float((tail.max("round") - tail.min("round")).max())
+        last = chosen.isel(round=-1).mean("device").values
+        rows.append((fit, f"{moves:.2f}", with_interval(interval(last), 1)))
+        settled = moves <= SETTLED
+        sentences.append(f"with '{fit}' the answers {'settle' if settled else 'do not settle'}")
     write_figures(panels, folder / FIGURES)
-    heads = ("effort fit", "largest movement in the last third (iterations)", "mean iterations at the end")
+    heads = (
+        "effort fit",
+        "largest movement of any device and seed in the last third (iterations)",
+        "mean iterations at the end",
+    )
     return write_page(
         folder / FILE,
         title="fairwave: do best responses settle?",
         opening=about,
-        sections=f"<h2>{'; '.join(sentences)}.</h2>" + "".join(map(_figure, panels)) + table(heads, rows),
+        sections=f"<h2>Best answers: {'; '.join(sentences)}.</h2>" + "".join(map(_figure, panels)) + table(heads, rows),
         conclusions=(
             f"Settled means: in the last third of the rounds no device's best answer moves by more than {SETTLED:g} "
             "iteration.",

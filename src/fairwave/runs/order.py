@@ -90,8 +90,15 @@ def _check_defence(scenario: Scenario, name: str) -> None:
 
 
 def objection(scenario: Scenario, scheme: Scheme) -> str | None:
-    """Why a scheme would break what the scenario's privacy mode proves; None if it would not."""
-    mode = scenario.privacy.mode
+    """Why a scheme does not fit the scenario, or would break what its privacy mode proves; None if it does."""
+    mode, cell = scenario.privacy.mode, scenario.cell
+    if scheme.needs_all and (
+        cell.participants not in (None, cell.num_devices) or cell.arrival_round or cell.departure_round
+    ):
+        return (
+            f"'{scheme.name}' judges devices by every round, and cell.participants, arrival_round or departure_round "
+            "leaves some out; leave the scheme out, or ask all"
+        )
     if mode == "provable" and not scheme.noisy_updates:
         return (
             f"'{scheme.name}' trains without noise, so that privacy.mode 'provable' would prove nothing; leave it "

@@ -8,10 +8,8 @@ from pydantic import model_validator
 
 from fairwave.scenario.group import Group
 from fairwave.scenario.privacy import Below1
-from fairwave.scenario.quantity import Limit, one, whole
+from fairwave.scenario.quantity import Limit, Share, one, whole
 from fairwave.units import NUMBER
-
-Share = Annotated[float, *one(Limit(NUMBER, 0.0, 1.0, low_allowed=True))]
 
 
 class Defences(Group):
@@ -24,9 +22,9 @@ class Defences(Group):
     longest_update: Annotated[float, *one(Limit(NUMBER, 1.0))] = 3.0
     """validation: length, over the median of all, above which an update is refused."""
     watermark_threshold: Share = 0.08
-    """watermark: cosine of an update with the noise in its device's copy from which it is an echo."""
+    """watermark: cosine with the noise of a copy from which an update is an echo; more in a small model."""
     replay_ratio: Share = 0.1
-    """replay_check: distance from its last update, over the median of all, below which an update is a copy of it."""
+    """replay_check: distance from one of its last updates, over the median of all, below which it is that."""
     validation_samples: Annotated[int, *whole(1, 10_000_000)] = 500
     """held_out and scheme cffl: test samples that the access point uses; accuracy is measured on the others."""
     useful_share: Share = 0.1

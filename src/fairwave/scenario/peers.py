@@ -6,10 +6,7 @@ from typing import Annotated
 
 from fairwave.scenario.group import Group
 from fairwave.scenario.privacy import Below1
-from fairwave.scenario.quantity import Limit, NonNegative, Positive, one, whole
-from fairwave.units import NUMBER
-
-Share = Annotated[float, *one(Limit(NUMBER, 0.0, 1.0, low_allowed=True))]
+from fairwave.scenario.quantity import NonNegative, Positive, Share, whole
 
 
 class Peers(Group):

@@ -136,6 +136,7 @@ Information = Annotated[float, *one(Limit(INFORMATION))]
 Ratio = Annotated[float, *one(Limit(RATIO))]
 Positive = Annotated[float, *one(Limit(NUMBER))]
 NonNegative = Annotated[float, *one(Limit(NUMBER, low_allowed=True))]
+Share = Annotated[float, *one(Limit(NUMBER, 0.0, 1.0, low_allowed=True))]
 
 PowerEach = Annotated[PerDevice, *each(Limit(POWER))]
 FrequencyEach = Annotated[PerDevice, *each(Limit(FREQUENCY))]

@@ -81,5 +81,7 @@ class Scheme:
     """Devices tell the loss of their copy, which is about their data."""
     needs_samples: bool = False
     """The access point needs samples of its own."""
+    needs_all: bool = False
+    """It judges devices by every round, so that all have to be asked in all of them."""
     personal: bool = False
     """Every device keeps a model of its own beside the shared one, and uses that."""

@@ -1,7 +1,7 @@
 """Peer: CFFL (Lyu et al., FL-IJCAI 2020): credits by accuracy on the access point's samples set rewards.
 
 Whole updates are uploaded and averaged. A device keeps what it trained, gets its part of the step, and its own share of
-the step is taken off, so that nothing counts twice.
+the step is taken off everywhere, as in the authors' code, even where its part has nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory
     credit, member = memory
     peers, used = terms.peers, inbox.used & member
     earned = earned_credits(credit, inbox.accuracy, used, member, peers.cffl_punishment)
-    stays = still_members(earned, member, peers.removal_share)
+    stays = still_members(earned, member, used, peers.removal_share)
     return shares((used & stays) * 1.0) @ inbox.updates, (shares(jnp.where(stays, earned, 0.0)), stays)
 
 
@@ -44,4 +44,5 @@ cffl = Scheme(
     start=_strangers,
     needs_samples=True,
     exchanges=False,
+    needs_all=True,
 )

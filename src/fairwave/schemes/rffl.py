@@ -28,7 +28,8 @@ def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory
     clipped = at_most_of_length(inbox.updates, peers.update_length)
     step = trusted_step(clipped, reputation, used)
     moved = robust_reputation(reputation, agreement(clipped, step), used, member, peers.reputation_memory)
-    stays = jnp.where(rounds >= peers.rffl_patience, still_members(moved, member, peers.removal_share), member)
+    judged = used & (rounds >= peers.rffl_patience)
+    stays = still_members(moved, member, judged, peers.removal_share)
     return step, (robust_reputation(moved, moved, used, stays, 1.0), stays, rounds + 1)
 
 
@@ -42,4 +43,13 @@ def _strangers(num_devices: int) -> Memory:
     return jnp.zeros(num_devices), jnp.ones(num_devices, bool), jnp.zeros((), int)
 
 
-rffl = Scheme(name="rffl", plan=rule, levels=no_levels, combine=_combine, give=_give, start=_strangers, exchanges=False)
+rffl = Scheme(
+    name="rffl",
+    plan=rule,
+    levels=no_levels,
+    combine=_combine,
+    give=_give,
+    start=_strangers,
+    exchanges=False,
+    needs_all=True,
+)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from fairwave import adversaries
+from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.runs.order import Order
 from fairwave.scenario.adversary import Adversary, Cheating
 from fairwave.scenario.loading import load_scenario
@@ -15,6 +16,7 @@ from fairwave.studies.jobs import Job
 HONEST = "nobody"
 FIRST_ROUND = 3
 """In which misbehaviour begins: an echo needs something to echo."""
+FEWEST_ROUNDS = 5
 COALITION = 3
 """Devices of a behaviour that pools copies."""
 
@@ -38,6 +40,10 @@ SETTINGS = (
 
 def jobs(scenario: Scenario, seeds: Sequence[int], rounds: int, names: Sequence[str]) -> Iterator[Job]:
     """Runs for every behaviour and for nobody misbehaving: one undefended, one defended."""
+    if rounds < FEWEST_ROUNDS:
+        raise ArgumentError(
+            f"--rounds {rounds}: misbehaviour begins in round {FIRST_ROUND}; give {FEWEST_ROUNDS} or more"
+        )
     for name in (HONEST, *names):
         cast = Cheating() if name == HONEST else Cheating(adversaries=(_entry(scenario, name),))
         for defended in (False, True):
@@ -51,15 +57,20 @@ def job_name(behaviour: str, defended: bool) -> str:
     return f"{behaviour}-{'defended' if defended else 'open'}"
 
 
-def known() -> list[str]:
-    """All behaviours."""
-    return list(adversaries.ALL)
+def known(scenario: Scenario) -> list[str]:
+    """All behaviours that the scenario allows."""
+    private = scenario.privacy.mode == "provable"
+    return [name for name, each in adversaries.ALL.items() if not (private and each.share_of_data is not None)]
 
 
 def _entry(scenario: Scenario, name: str) -> Adversary:
     """Played in the middle of the cell, where distance neither helps nor harms."""
     middle = scenario.cell.num_devices // 2
     count = COALITION if adversaries.ALL[name].pools else 1
+    if scenario.cell.num_devices <= count:
+        raise ScenarioError(
+            f"cell.num_devices: {scenario.cell.num_devices} leaves nobody honest beside '{name}' ({count}); give more"
+        )
     return Adversary(behaviour=name, devices=tuple(range(middle - count // 2, middle - count // 2 + count)),
                      first_round=FIRST_ROUND)  # fmt: skip
 

@@ -9,6 +9,7 @@ import os
 import queue
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -34,7 +35,7 @@ class Job:
 def run_all(jobs: Sequence[Job], folder: Path, command: str, workers: int, watch: Watch) -> None:
     """Run every job into its own folder below one; what is finished is not repeated."""
     if workers < 1:
-        raise ArgumentError(f"--jobs {workers}: at least one is needed")
+        raise ArgumentError(f"--jobs {workers}: at least one is needed; leave it out for one per core")
     if workers == 1 or len(jobs) == 1:
         for job in jobs:
             run(job.order, folder / job.name, command, functools.partial(watch, job.name))
@@ -96,6 +97,9 @@ def _work(waiting: Any, told: Any, folder: Path, command: str, threads: int) -> 
             told.put((job.name, None))
         except FairwaveError as error:
             told.put((job.name, error))
+            return
+        except Exception:  # a bug: its traceback is for whoever reads the terminal
+            told.put((job.name, RuntimeError(traceback.format_exc())))
             return
 
 

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 from fairwave import adversaries, schemes
-from fairwave.errors import ArgumentError
+from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.metrics.advantage import Advantage, Means
 from fairwave.report.device_losses import comparisons
 from fairwave.report.incentives import paying, verdict, write_incentives
@@ -22,10 +22,11 @@ from fairwave.studies.jobs import Job, run_all
 
 HONEST = Means(received_loss=1.0, received_accuracy=0.8, energy_j=0.25, utility=0.1, deviation=0.05)
 DEFENDED = "proposed + defences"
+PAPER = load_scenario("paper-clean")
 
 
 def test_incentives_runs_everything_once():
-    planned = list(incentives.jobs(load_scenario("paper-clean"), [0, 1], 20, incentives.known()))
+    planned = list(incentives.jobs(PAPER, [0, 1], 20, incentives.known(PAPER)))
     assert len({job.name for job in planned}) == len(planned) == 2 * (1 + len(adversaries.ALL))
     compared = {(job.name.endswith("defended"), scheme) for job in planned for scheme in job.order.schemes}
     assert compared == {(setting.defended, setting.scheme) for setting in incentives.SETTINGS}
@@ -38,6 +39,14 @@ def test_incentives_runs_everything_once():
         defended = job.name.endswith("defended")
         assert scenario.defences.use == (fair.defences.use if defended else ())
         assert scenario.privacy.similarity == ("leave_one_out" if defended else "literal")
+
+
+def test_what_cannot_be_studied_is_refused():
+    with pytest.raises(ArgumentError, match="begins in round 3"):
+        list(incentives.jobs(PAPER, [0], 2, []))
+    with pytest.raises(ScenarioError, match="leaves nobody honest"):
+        list(incentives.jobs(load_scenario("small", ["cell.num_devices=3"]), [0], 9, ["coalition"]))
+    assert "part_of_data" not in incentives.known(load_scenario("fair"))
 
 
 def test_pareto_gives_every_scheme_a_range():
@@ -71,7 +80,9 @@ def answer(loss: float, energy: float, own_loss: float = 1.0, own_energy: float 
         (answer(1.5, 0.2), False, "' no: nobody who misbehaves has both"),
         (answer(0.9, 0.3), False, "' no: nobody who misbehaves has both"),
         (answer(0.9, 0.2), True, "it does for lazy (-10.0 % loss, +20.0 % saved)"),
-        (answer(0.9, 0.2, own_energy=0.2), False, "but not than its honest self, is lazy"),
+        (answer(0.9, 0.2, own_energy=0.2), False, "but not than its honest self: lazy"),
+        (answer(1.003, 0.2), False, "Nearly as good a model for 5% less energy or more has: lazy"),
+        (answer(float("nan"), float("nan")), False, "Nothing is known of: lazy"),
     ],
 )
 def test_the_verdict_comes_first_and_leaves_nothing_out(tmp_path, found, pays, said):

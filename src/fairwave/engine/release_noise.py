@@ -1,0 +1,38 @@
+"""The noise of a round's release: drawn for the copies, and drawn again to look for it in what devices send."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from fairwave.defences.base import PAST
+from fairwave.engine.scoring import Practice
+from fairwave.engine.state import State
+from fairwave.keys import Stream, device_key
+from fairwave.learning.model import flat_rows
+from fairwave.privacy.nested import nested
+from fairwave.privacy.noise import standard_normal
+from fairwave.types import Count, Key, PerDevice, UpdatePerDevice
+
+
+def drawn_noise(practice: Practice, levels: PerDevice, root: Key, number: Count, size: int) -> UpdatePerDevice:
+    """Standard noise of every device's copy in a round, as its address and the levels of all have it."""
+    devices = jnp.arange(levels.size)
+    alike = practice.scheme.same_for_all and practice.privacy.broadcast
+    noise = jax.vmap(lambda index: standard_normal(device_key(root, number, Stream.RELEASE_NOISE, index), (size,)))(
+        jnp.zeros_like(devices) if alike else devices
+    )
+    return nested(levels, noise) if practice.privacy.copies == "nested" else noise
+
+
+def past_noise(practice: Practice, state: State, root: Key, number: Count) -> Float[Array, "past device param"] | None:
+    """Noise in the latest copies, the newest first; None if no defence looks for it."""
+    if state.dossier is None or state.dossier.history is None:
+        return None
+    size = jax.eval_shape(lambda tree: flat_rows(tree)[0], state.received).shape[1]
+
+    def one(lag: Count, levels: PerDevice) -> UpdatePerDevice:
+        return levels[:, None] * drawn_noise(practice, levels, root, number - 1 - lag, size)
+
+    return jax.vmap(one)(jnp.arange(PAST), state.dossier.history.levels).astype(jnp.float32)
