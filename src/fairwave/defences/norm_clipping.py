@@ -1,4 +1,7 @@
-"""No update counts for more than a usual one."""
+"""No update counts for much more than a usual one.
+
+Long updates are shortened rather than refused: a device with a noisy copy has them, and would never get a better one.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,13 @@ from fairwave.types import UpdatePerDevice
 def _clipped(settings: Defences, evidence: Evidence) -> UpdatePerDevice:
     length = lengths(evidence.updates)
     usual = jnp.nan_to_num(median_of(length, evidence.arrived), nan=jnp.inf)
-    return evidence.updates * clip_factor(length, usual)[:, None].astype(evidence.updates.dtype)
+    return evidence.updates * clip_factor(length, settings.clipping_ratio * usual)[:, None].astype(
+        evidence.updates.dtype
+    )
 
 
 norm_clipping = Defence(
-    name="norm_clipping", summary="shortens updates to the median length before they are used", amends=_clipped
+    name="norm_clipping",
+    summary="shortens long updates to twice the median length before they are used",
+    amends=_clipped,
 )

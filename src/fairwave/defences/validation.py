@@ -1,4 +1,4 @@
-"""Updates that cannot be honest by their values: not finite, as good as nothing, or far longer than all others."""
+"""Updates that cannot be honest by their values: not finite, as good as nothing, or absurdly long."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def _impossible(settings: Defences, evidence: Evidence) -> FlagPerDevice:
 
 validation = Defence(
     name="validation",
-    summary="catches updates that are not finite, far shorter or far longer than the median",
+    summary="catches updates that are not finite, a hundredth of the median length, or a hundred times",
     suspects=_impossible,
 )

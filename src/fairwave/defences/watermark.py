@@ -14,7 +14,8 @@ CHANCE = 6.0
 
 
 def _echoes(settings: Defences, evidence: Evidence) -> FlagPerDevice:
-    carried = jax.vmap(lambda noise: jnp.abs(cosine(evidence.updates, noise)))(evidence.copy_noise)
+    """Along the noise, not against it: honest training takes some of it off."""
+    carried = jax.vmap(lambda noise: cosine(evidence.updates, noise))(evidence.copy_noise)
     by_chance = CHANCE / evidence.updates.shape[1] ** 0.5
     caught: FlagPerDevice = jnp.max(carried, axis=0) > max(settings.watermark_threshold, by_chance)
     return caught

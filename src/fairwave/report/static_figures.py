@@ -43,7 +43,8 @@ def write_heat_map(
         axis.set_yticks(range(len(rows)), rows)
         for row, told in enumerate(texts):
             for column, text in enumerate(told):
-                axis.text(column, row, text, ha="center", va="center", fontsize=6)
+                colour = "white" if abs(values[row, column]) > 0.7 * reach else "black"
+                axis.text(column, row, text, ha="center", va="center", fontsize=6, color=colour)
 
     return _write(draw, key, folder, (7.0, 0.7 + 0.24 * len(rows)))
 

@@ -8,7 +8,7 @@ from pydantic import model_validator
 
 from fairwave.scenario.group import Group
 from fairwave.scenario.privacy import Below1
-from fairwave.scenario.quantity import Limit, Share, one, whole
+from fairwave.scenario.quantity import Limit, Positive, Share, one, whole
 from fairwave.units import NUMBER
 
 
@@ -19,8 +19,10 @@ class Defences(Group):
     """Defences in use; see 'fairwave scenario defences'."""
     shortest_update: Share = 0.01
     """validation: length, over the median of all, below which an update is none."""
-    longest_update: Annotated[float, *one(Limit(NUMBER, 1.0))] = 3.0
+    longest_update: Annotated[float, *one(Limit(NUMBER, 1.0))] = 100.0
     """validation: length, over the median of all, above which an update is refused."""
+    clipping_ratio: Positive = 2.0
+    """norm_clipping: length, over the median of all, to which longer updates are shortened."""
     watermark_threshold: Share = 0.08
     """watermark: cosine with the noise of a copy from which an update is an echo; more in a small model."""
     replay_ratio: Share = 0.1
