@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import xarray as xr
 
 from tests.end_to_end.command_line import fairwave
@@ -13,6 +14,7 @@ TINY = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_run_whose_batteries_run_out_says_so(capsys, monkeypatch, tmp_path):
     folder = tmp_path / "drained"
     changes = (
@@ -31,6 +33,7 @@ def test_a_run_whose_batteries_run_out_says_so(capsys, monkeypatch, tmp_path):
     assert (abs(results["distance_now_m"].diff("round")) <= 1.5 * 0.75).all()
 
 
+@pytest.mark.slow
 def test_idle_rounds_can_be_stored_and_reported(capsys, monkeypatch, tmp_path):
     """Nobody is there in rounds 2 and 3."""
     folder = tmp_path / "idle"

@@ -66,6 +66,7 @@ def test_a_moving_device_plans_where_it_is(data):
     np.testing.assert_array_equal(as_arrays(record)["distance_now_m"], where)
 
 
+@pytest.mark.slow
 def test_slow_fading_repeats_itself_and_fast_fading_does_not(data):
     """A Doppler shift of 1 uHz is a cycle in eleven days; at 1 Hz, rounds of 0.75 s are three quarters of one apart."""
     rate = {}
@@ -212,11 +213,12 @@ def test_impossible_stays_are_refused(data, overrides, said):
         cell(data, "max_power", *overrides)
 
 
+@pytest.mark.slow
 def test_a_run_with_everything_resumes_exactly(data):
     """Any round follows from the state before it and its number."""
     run = cell(
         data, "proposed", RADIAL, "radio.doppler_hz='0.4 Hz'", "cell.participants=3", *COMING_AND_GOING,
-        "compute.battery_capacity_j='1 J'",
+        "compute.battery_capacity_j='1 J'", 'defences.use=["watermark", "replay_check", "projection", "reputation"]',
     )  # fmt: skip
     seen = play(run, 4)
     again = list(iterate(run, 4, seen[1][0], first=2))
