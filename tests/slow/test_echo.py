@@ -49,7 +49,7 @@ def test_a_long_echo_wins_where_updates_are_compared_with_their_mean():
 @pytest.fixture(scope="module")
 def defended() -> Scenario:
     """Scored and defended as the preset 'fair' is."""
-    (found,) = (job.order.scenario for job in jobs(scenario(), [0], 1, []) if job.name == "nobody-defended")
+    (found,) = (job.order.scenario for job in jobs(scenario(), [0], ROUNDS, []) if job.name == "nobody-defended")
     return found
 
 
