@@ -56,6 +56,7 @@ def test_dirichlet_shares_are_as_skewed_as_asked():
     assert results["samples"].values.sum() == 60_000 and share.max(axis=1).mean() > 0.4
 
 
+@pytest.mark.slow
 def test_all_in_outage_trains_nothing_and_spends_nothing():
     results = simulated("radio.max_transmit_power_w=1e-9", rounds=3)
     assert results["outage"].all() and (results["energy_j"] == 0).all() and (results["local_iterations"] == 0).all()

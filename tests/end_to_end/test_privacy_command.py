@@ -42,6 +42,7 @@ def claims_in(text: str) -> list[str]:
     return re.findall(r"[^\n.<>]*\beps(?:ilon)?\b[^\n.<>]*", own)
 
 
+@pytest.mark.slow
 def test_the_papers_mode_never_shows_an_epsilon_that_is_not_called_nominal(cli, tmp_path):
     """Every form of output: commands, page, figures, exported files."""
     folder = tmp_path / "paper"
@@ -166,6 +167,7 @@ def test_a_gradient_exchange_with_noise_is_charged(cli, tmp_path):
     assert re.search(r"\n +0 +3 +1\.00000 +6\.0000", told) and "exchanged gradient" in told
 
 
+@pytest.mark.slow
 def test_a_run_without_a_single_message_has_nothing_to_account_for(cli, tmp_path):
     folder = tmp_path / "outage"
     run(cli, folder, "fair", "--set", "radio.max_transmit_power_w=1e-12", "--set", "data.samples_per_device=60")

@@ -52,6 +52,7 @@ def leaves(tree) -> list[np.ndarray]:
     return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
 
 
+@pytest.mark.slow
 def test_a_moving_device_plans_where_it_is(data):
     """A round of a moving cell is that of a cell whose devices stand where they have got to."""
     run = cell(data, "max_power", RADIAL)
