@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fairwave.errors import FairwaveError
 from fairwave.runs.database import FILE
 from fairwave.runs.store import RunStore
 
@@ -32,7 +33,7 @@ def finished(folder: Path) -> dict[str, bytes]:
     for path in folder.glob(f"*/{FILE}"):
         try:
             store = RunStore(path.parent)
-        except Exception:  # being written to
+        except FairwaveError:  # being written to
             continue
         if all(store.summary(track).rounds == store.order.rounds for track in store.order.tracks()):
             found[path.parent.name] = path.read_bytes()

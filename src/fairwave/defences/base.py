@@ -85,17 +85,6 @@ def sketches(updates: UpdatePerDevice) -> Float[Array, "device sketch"]:
     return jnp.sum(padded.reshape(updates.shape[0], -1, SKETCH), axis=1)
 
 
-def lengths(updates: UpdatePerDevice) -> PerDevice:
-    """Euclidean length of each update."""
-    return jnp.sqrt(jnp.sum(updates**2, axis=1))
-
-
 def median_of(values: PerDevice, counted: FlagPerDevice) -> Scalar:
     """Of the devices that count; NaN if there are none."""
     return jnp.nanmedian(jnp.where(counted, values, jnp.nan))
-
-
-def cosine(one: UpdatePerDevice, other: UpdatePerDevice) -> PerDevice:
-    """Of each pair of rows; 0 where either has no length."""
-    product = lengths(one) * lengths(other)
-    return jnp.where(product > 0.0, jnp.sum(one * other, axis=1) / jnp.where(product > 0.0, product, 1.0), 0.0)

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from fairwave.defences import ALL
-from fairwave.defences.base import Defence, Evidence, lengths
+from fairwave.defences.base import Defence, Evidence
 from fairwave.policy.access_point import Yardstick, best_score
+from fairwave.policy.rows import lengths
 from fairwave.scenario.defences import Defences
 from fairwave.types import FlagPerDevice, PerDevice, UpdatePerDevice
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from fairwave.defences.base import Defence, Evidence, cosine, lengths, median_of, sketches
+from fairwave.defences.base import Defence, Evidence, median_of, sketches
+from fairwave.policy.rows import cosines, lengths
 from fairwave.scenario.defences import Defences
 from fairwave.types import FlagPerDevice
 
@@ -13,7 +14,7 @@ from fairwave.types import FlagPerDevice
 def _replays(settings: Defences, evidence: Evidence) -> FlagPerDevice:
     """Much nearer to one of its own than devices usually are, so that no constant has to fit all of training."""
     now = sketches(evidence.updates)
-    apart = jax.vmap(lambda then: 1.0 - cosine(now, then))(evidence.last_sketches)
+    apart = jax.vmap(lambda then: 1.0 - cosines(now, then))(evidence.last_sketches)
     known = jax.vmap(lengths)(evidence.last_sketches) > 0.0
     nearest = jnp.min(jnp.where(known, apart, jnp.inf), axis=0)
     judged = evidence.arrived & jnp.any(known, axis=0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.defences.base import Defence, Evidence, lengths, median_of
+from fairwave.defences.base import Defence, Evidence, median_of
+from fairwave.policy.rows import lengths
 from fairwave.scenario.defences import Defences
 from fairwave.types import FlagPerDevice
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from fairwave.defences.base import Defence, Evidence, cosine
+from fairwave.defences.base import Defence, Evidence
+from fairwave.policy.rows import cosines
 from fairwave.scenario.defences import Defences
 from fairwave.types import FlagPerDevice
 
@@ -15,7 +16,7 @@ CHANCE = 6.0
 
 def _echoes(settings: Defences, evidence: Evidence) -> FlagPerDevice:
     """Along the noise, not against it: honest training takes some of it off."""
-    carried = jax.vmap(lambda noise: cosine(evidence.updates, noise))(evidence.copy_noise)
+    carried = jax.vmap(lambda noise: cosines(evidence.updates, noise))(evidence.copy_noise)
     by_chance = CHANCE / evidence.updates.shape[1] ** 0.5
     caught: FlagPerDevice = jnp.max(carried, axis=0) > max(settings.watermark_threshold, by_chance)
     return caught

@@ -17,7 +17,7 @@ from fairwave.engine.steps import part_of
 from fairwave.learning.aggregate import aggregate
 from fairwave.learning.evaluate import accuracy, sample_losses
 from fairwave.learning.model import Model, Tree, flat_rows
-from fairwave.policy.access_point import best_score, release
+from fairwave.policy.access_point import release
 from fairwave.policy.contribution import Score
 from fairwave.privacy.central import central_release
 from fairwave.scenario.defences import Defences
@@ -124,16 +124,13 @@ def _judged(
     gain: PerDevice,
     copy_noise: Float[Array, "past device param"] | None,
 ) -> Judgement:
-    told = mail.uploads.told_noise_std
-    if state.dossier is None:
-        untouched = jnp.ones(mail.arrived.shape)
-        return Judgement(rows, rows, untouched, told, jnp.zeros(mail.arrived.shape, jnp.int32), best_score)
-    history, blank = state.dossier.history, jnp.zeros_like(rows)
+    history = None if state.dossier is None else state.dossier.history
+    blank = jnp.zeros_like(rows)  # nobody looks at it who did not ask for more
     before = None if history is None else history.copies_before
     evidence = Evidence(
         updates=rows,
         arrived=mail.arrived,
-        told_noise_std=told,
+        told_noise_std=mail.uploads.told_noise_std,
         model=ravel_pytree(state.global_params)[0],
         copy_noise=blank[None] if copy_noise is None else copy_noise[:, mail.chosen],
         copy_change=blank if before is None else (flat_rows(state.received)[0] - before)[mail.chosen],

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from fairwave.policy.performance_fairness import shares
+from fairwave.policy.rows import lengths
 from fairwave.types import FlagPerDevice, Key, Params, PerDevice, UpdatePerDevice
 
 LEAST_REPUTATION = 1e-3
@@ -14,26 +15,19 @@ _SHORTEST = 1e-7
 
 def of_length(updates: UpdatePerDevice, length: float) -> UpdatePerDevice:
     """Every update at the same length (CGSV)."""
-    own = jnp.sqrt(jnp.sum(updates**2, axis=1, keepdims=True))
-    return updates * (length / (own + _SHORTEST)).astype(updates.dtype)
+    return updates * (length / (lengths(updates) + _SHORTEST))[:, None].astype(updates.dtype)
 
 
 def at_most_of_length(updates: UpdatePerDevice, length: float) -> UpdatePerDevice:
     """Every update no longer than that (RFFL)."""
-    own = jnp.sqrt(jnp.sum(updates**2, axis=1, keepdims=True))
-    return updates * jnp.minimum(1.0, length / jnp.maximum(own, _SHORTEST)).astype(updates.dtype)
+    factor = jnp.minimum(1.0, length / jnp.maximum(lengths(updates), _SHORTEST))
+    return updates * factor[:, None].astype(updates.dtype)
 
 
 def trusted_step(updates: UpdatePerDevice, reputation: PerDevice, used: FlagPerDevice) -> Params:
     """Sum of the updates weighted by last round's reputations; evenly while there are none."""
     known = jnp.where(used, reputation, 0.0)
     return jnp.where(jnp.sum(known) > 0.0, known, shares(used * 1.0)).astype(updates.dtype) @ updates
-
-
-def agreement(updates: UpdatePerDevice, step: Params) -> PerDevice:
-    """Cosine of each update with the step; 0 where either has no length."""
-    product = jnp.sqrt(jnp.sum(updates**2, axis=1)) * jnp.sqrt(jnp.sum(step**2))
-    return jnp.where(product > 0.0, (updates @ step) / jnp.where(product > 0.0, product, 1.0), 0.0)
 
 
 def gradient_shapley_reputation(

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 
 from fairwave.policy.access_point import no_levels
 from fairwave.policy.rewards import (
-    agreement,
     altruistic_shares,
     gradient_shapley_reputation,
     largest_part,
     of_length,
     trusted_step,
 )
+from fairwave.policy.rows import cosines
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.schemes.base import Inbox, Memory, Progress, Scheme, Terms
 from fairwave.types import Key, Params, UpdatePerDevice
@@ -24,7 +24,7 @@ from fairwave.types import Key, Params, UpdatePerDevice
 def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory]:
     scaled = of_length(inbox.updates, terms.peers.update_length)
     step = trusted_step(scaled, memory, inbox.used)
-    current = agreement(scaled, step)
+    current = cosines(scaled, step[None, :])
     return step, gradient_shapley_reputation(memory, current, inbox.used, terms.peers.reputation_memory)
 
 

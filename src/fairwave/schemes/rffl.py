@@ -9,7 +9,6 @@ import jax.numpy as jnp
 
 from fairwave.policy.access_point import no_levels
 from fairwave.policy.rewards import (
-    agreement,
     at_most_of_length,
     largest_part,
     of_the_best,
@@ -17,6 +16,7 @@ from fairwave.policy.rewards import (
     still_members,
     trusted_step,
 )
+from fairwave.policy.rows import cosines
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.schemes.base import Inbox, Memory, Progress, Scheme, Terms
 from fairwave.types import Key, Params, UpdatePerDevice
@@ -27,7 +27,7 @@ def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory
     peers, used = terms.peers, inbox.used & member
     clipped = at_most_of_length(inbox.updates, peers.update_length)
     step = trusted_step(clipped, reputation, used)
-    moved = robust_reputation(reputation, agreement(clipped, step), used, member, peers.reputation_memory)
+    moved = robust_reputation(reputation, cosines(clipped, step[None, :]), used, member, peers.reputation_memory)
     judged = used & (rounds >= peers.rffl_patience)
     stays = still_members(moved, member, judged, peers.removal_share)
     return step, (robust_reputation(moved, moved, used, stays, 1.0), stays, rounds + 1)

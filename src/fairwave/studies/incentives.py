@@ -16,7 +16,9 @@ from fairwave.studies.jobs import Job
 HONEST = "nobody"
 FIRST_ROUND = 3
 """In which misbehaviour begins: an echo needs something to echo."""
-FEWEST_ROUNDS = 5
+SETTLING = 2
+"""Rounds after the first misbehaviour that are not counted."""
+FEWEST_ROUNDS = FIRST_ROUND + SETTLING
 COALITION = 3
 """Devices of a behaviour that pools copies."""
 
