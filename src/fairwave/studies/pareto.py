@@ -23,34 +23,17 @@ def jobs(
     source: str, overrides: Sequence[str], schemes: Sequence[str], seeds: Sequence[int], rounds: int
 ) -> Iterator[Job]:
     """A run for every value of a limit, with the schemes that it limits."""
-    for name, limited, settings in _limits(schemes):
-        if limited:
-            for setting in settings:
-                scenario = load_scenario(source, [*overrides, *setting])
-                value = setting[0].split("=")[1].replace(".", "_")
-                yield Job(f"{name}-{value}", Order(scenario, limited, tuple(seeds), rounds))
-
-
-def _limits(schemes: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...], list[list[str]]]]:
-    """Name of a limit, the schemes that obey it, and its values."""
     special = {*BUDGETED, *COUNTED, *PRICED}
-    yield (
-        "budget",
-        tuple(name for name in schemes if name in BUDGETED),
-        [[f"utility.energy_reference_j={2 * value:g}"] for value in BUDGETS_J],
+    limits = (
+        (BUDGETED, [(f"budget-{value:g}J", f"utility.energy_reference_j={2 * value:g}") for value in BUDGETS_J]),
+        (COUNTED, [(f"iterations-{value}", f"utility.required_iterations={value}") for value in ITERATIONS]),
+        (PRICED, [(f"price-{value:g}J", f"utility.iteration_price_j={value:g}") for value in PRICES_J]),
+        (
+            tuple(name for name in schemes if name not in special),
+            [(f"power-{value:g}W", f"radio.max_transmit_power_w={value:g}") for value in POWERS_W],
+        ),
     )
-    yield (
-        "iterations",
-        tuple(name for name in schemes if name in COUNTED),
-        [[f"utility.required_iterations={value}"] for value in ITERATIONS],
-    )
-    yield (
-        "price",
-        tuple(name for name in schemes if name in PRICED),
-        [[f"utility.iteration_price_j={value:g}"] for value in PRICES_J],
-    )
-    yield (
-        "power",
-        tuple(name for name in schemes if name not in special),
-        [[f"radio.max_transmit_power_w={value:g}"] for value in POWERS_W],
-    )
+    for obeyed_by, values in limits:
+        limited = tuple(name for name in schemes if name in obeyed_by)
+        for name, setting in values if limited else ():
+            yield Job(name, Order(load_scenario(source, [*overrides, setting]), limited, tuple(seeds), rounds))
