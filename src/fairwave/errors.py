@@ -6,7 +6,8 @@ FairwaveError
 ├── SolveError      a device's optimum could not be certified
 ├── OutputError     a result could not be written
 ├── StoreError      a run's file is damaged, busy, or not what it was taken for
-└── AuditError      an audit refuted a claim
+├── AuditError      an audit refuted a claim
+└── FederationError too few devices answered, or the network could not be set up
 
 A message is one line: where, what, remedy. The command line prints it and exits with `exit_code`;
 anything that is not a FairwaveError is a bug and keeps its traceback.
@@ -58,6 +59,12 @@ class AuditError(FairwaveError):
     """An audit refuted a claim."""
 
     exit_code = 6
+
+
+class FederationError(FairwaveError):
+    """Too few devices answered, or the network could not be set up."""
+
+    exit_code = 7
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

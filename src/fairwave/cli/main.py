@@ -9,7 +9,7 @@ import click
 import typer
 import typer.core
 
-from fairwave.cli import audit, export, plan, privacy, report, reproduce, run, runs, scenario, study
+from fairwave.cli import audit, export, federate, plan, privacy, report, reproduce, run, runs, scenario, study
 from fairwave.errors import FairwaveError, OutputError
 
 INTERRUPTED = 130
@@ -35,6 +35,7 @@ app.command("privacy")(privacy.privacy)
 app.command("audit")(audit.audit)
 app.command("plan")(plan.plan)
 app.add_typer(study.app, name="study")
+app.add_typer(federate.app, name="federate")
 app.add_typer(runs.app, name="runs")
 app.add_typer(scenario.app, name="scenario")
 

@@ -57,7 +57,7 @@ def run(
 
 def start(order: Order, folder: Path) -> None:
     """Run an order into a folder, with progress, and say how it ended."""
-    from fairwave.runs.session import planned
+    from fairwave.runs.folder import planned
     from fairwave.runs.session import run as run_into
 
     if order.scenario.privacy.noise_source == "exact":
@@ -66,9 +66,9 @@ def start(order: Order, folder: Path) -> None:
         )
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     whole = planned(order, folder)
-    with _safe(folder), watching(whole.rounds * len(list(whole.tracks()))) as watch:
+    with Resumable(f"fairwave resume {_quoted(folder)}"), watching(whole.rounds * len(list(whole.tracks()))) as watch:
         worked = run_into(order, folder, command, watch)
-    _tell(folder, worked)
+    tell_results(folder, worked)
 
 
 def resume(run: RunFolder) -> None:
@@ -82,26 +82,27 @@ def resume(run: RunFolder) -> None:
     store = RunStore(run)
     order = store.order
     store.close()
-    with _safe(run), watching(order.rounds * len(list(order.tracks()))) as watch:
+    with Resumable(f"fairwave resume {_quoted(run)}"), watching(order.rounds * len(list(order.tracks()))) as watch:
         worked = go_on(run, watch)
-    _tell(run, worked)
+    tell_results(run, worked)
 
 
-class _safe:
+class Resumable:
     """Says how to go on when a run is interrupted."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, command: str) -> None:
+        self._command = command
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if kind is KeyboardInterrupt:
-            typer.echo(f"every finished round is safe; go on with: fairwave resume {_quoted(self._folder)}", err=True)
+            typer.echo(f"every finished round is safe; go on with: {self._command}", err=True)
 
 
-def _tell(folder: Path, worked: bool) -> None:
+def tell_results(folder: Path, worked: bool) -> None:
+    """A run's table, what ended early, and where to look next."""
     from rich.console import Console
 
     from fairwave.report.run_table import run_table

@@ -70,7 +70,7 @@ def rm(
 ) -> None:
     """Remove a run: its folder with everything that fairwave put there."""
     from fairwave.runs.database import locked
-    from fairwave.runs.session import holds_run
+    from fairwave.runs.folder import holds_run
 
     if not holds_run(run):
         raise StoreError(f"{run}: no run there; see 'fairwave runs list'")

@@ -8,7 +8,8 @@ import numpy as np
 
 from fairwave.errors import ScenarioError
 from fairwave.keys import Stream, host_generator
-from fairwave.scenario.partition import Dirichlet, FromFile, Iid, Partition, QuantitySkew, Shards
+from fairwave.scenario.parameters import Scenario
+from fairwave.scenario.partition import Dirichlet, FromFile, Iid, Own, Partition, QuantitySkew, Shards
 from fairwave.scenario.table_files import TableFile
 
 
@@ -57,6 +58,11 @@ def share_out(
             parts = np.split(draw.permutation(labels.size), cuts.round().astype(int))
         case FromFile():
             parts = _from_file(law, labels.size, num_devices)
+        case Own():
+            raise ScenarioError(
+                "data.partition: with law 'own' devices bring their data, which only 'fairwave federate' can ask for; "
+                "choose another law to simulate"
+            )
     empty = [device for device, part in enumerate(parts) if part.size == 0]
     if empty:
         raise ScenarioError(
@@ -75,6 +81,15 @@ def share_out(
     for device, part in enumerate(parts):
         samples[device, : part.size] = part[: samples.shape[1]]
     return Holdings(samples, shares, counts, refreshed)
+
+
+def holdings_of(scenario: Scenario, labels: np.ndarray) -> Holdings:
+    """The samples of every device of a scenario, out of a data set with these labels."""
+    data = scenario.data
+    return share_out(
+        data.partition, labels, scenario.cell.num_devices, scenario.run.seed, data.samples_per_device,
+        data.refreshed_samples,
+    )  # fmt: skip
 
 
 def _by_class(labels: np.ndarray, num_devices: int, alpha: float, draw: np.random.Generator) -> list[np.ndarray]:

@@ -14,7 +14,7 @@ from fairwave.engine.attendance import Attendance
 from fairwave.engine.dossier import Dossier, Hearing, with_round
 from fairwave.engine.release_noise import drawn_noise, past_noise
 from fairwave.engine.scoring import Mail, Practice, Uploads, noised_mean, scored
-from fairwave.engine.state import State
+from fairwave.engine.state import Books
 from fairwave.keys import Stream, round_key
 from fairwave.learning.model import Tree, flat_rows
 from fairwave.policy.access_point import released_copy
@@ -49,7 +49,7 @@ class Released(eqx.Module):
 @functools.partial(jax.jit, static_argnums=0)
 def aggregate_and_release(
     practice: Practice,
-    state: State,
+    state: Books,
     uploads: Uploads,
     present: Attendance,
     delivered: FlagPerDevice,

@@ -68,7 +68,6 @@ class Window:
         self._shares = jnp.asarray(holdings.shares)
         self._refreshed = holdings.refreshed
         self._most = int(holdings.counts.max())
-        self.counts = jnp.asarray(holdings.counts)
 
     def at(self, number: Count) -> Int[Array, "device held"]:
         """Sample numbers held in a round, padded to the largest holding."""

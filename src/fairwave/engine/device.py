@@ -19,7 +19,10 @@ from fairwave.learning.evaluate import accuracy
 from fairwave.learning.local import norm, train, train_beside, update_of
 from fairwave.learning.loss import Samples, local_gradient, local_loss
 from fairwave.learning.model import Model, Tree
+from fairwave.policy.access_point import uniform_levels
 from fairwave.privacy.noise import standard_normal
+from fairwave.scenario.parameters import Scenario
+from fairwave.schemes.base import Scheme
 from fairwave.types import Count, Flag, Key, Scalar
 
 _PERSONAL = 1 << 30
@@ -39,6 +42,21 @@ class LocalTraining:
     """What makes every step private; None for plain training."""
     attachment: float | None = None
     """Pull of a device's own model towards the shared one; None where devices have no model of their own."""
+
+
+def local_training(scenario: Scenario, scheme: Scheme, model: Model, protection: Protection | None) -> LocalTraining:
+    """How devices train under a scenario and a scheme."""
+    learning, attachment = scenario.learning, scenario.peers.ditto_weight if scheme.personal else None
+    noise_std = update_noise(scenario, scheme)
+    return LocalTraining(model, learning.batch_size, learning.learning_rate, noise_std, protection, attachment)
+
+
+def update_noise(scenario: Scenario, scheme: Scheme) -> float:
+    """Std of the noise that devices add to their updates; 0 for none."""
+    if not (scenario.privacy.local_noise and scheme.noisy_updates):
+        return 0.0
+    with jax.enable_x64(True):
+        return float(uniform_levels(scenario.privacy, jnp.zeros(1))[0])
 
 
 class Work(eqx.Module):
@@ -119,16 +137,15 @@ def with_noise(tree: Tree, std: float, key: Key) -> Tree:
     return unravel(flat + std * standard_normal(key, flat.shape))
 
 
-def _gradient(model: Model, shared: Any, own: Any) -> tuple[Scalar, Tree]:
-    inputs, labels = shared
-    received, held, count = own
-    return local_gradient(model, received, Samples(inputs, labels, held, count))
-
-
-def _private_gradient(setting: tuple[Model, Protection], shared: Any, own: Any) -> tuple[Scalar, Tree]:
-    (model, protection), (root, number, inputs, labels) = setting, shared
+def device_gradient(
+    model: Model, protection: Protection | None, shared: tuple[Key, Count, Array, Array], own: Any
+) -> tuple[Scalar, Tree]:
+    """Loss of one device's copy over all its data, and the gradient that it may exchange."""
+    root, number, inputs, labels = shared
     received, held, count, index = own
     samples = Samples(inputs, labels, held, count)
+    if protection is None:
+        return local_gradient(model, received, samples)
     key = device_key(root, number, Stream.GRADIENT_NOISE, index)
     return local_loss(model, received, samples), private_gradient(protection, model, received, samples, key)
 
@@ -155,15 +172,9 @@ def training_map(setting: LocalTraining) -> DeviceMap:
 
 
 @functools.cache
-def gradient_map(model: Model) -> DeviceMap:
-    """Loss and gradient of every device's copy over all its data."""
-    return DeviceMap(functools.partial(_gradient, model))
-
-
-@functools.cache
-def private_gradient_map(model: Model, protection: Protection) -> DeviceMap:
+def gradient_map(model: Model, protection: Protection | None) -> DeviceMap:
     """Loss of every device's copy over all its data, and the gradient that it may exchange."""
-    return DeviceMap(functools.partial(_private_gradient, (model, protection)), one_by_one=_on_host(protection))
+    return DeviceMap(functools.partial(device_gradient, model, protection), one_by_one=_on_host(protection))
 
 
 def _on_host(protection: Protection | None) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -46,10 +48,15 @@ class Guard:
                 overflow_probability(int(count), float(share), capacity)
                 for count, share in zip(counts, self.sampling, strict=True)
             ]
-        self.budget = self._budget(counts)
+        self._counts = counts
 
-    def _budget(self, counts: np.ndarray) -> np.ndarray | None:
+    @functools.cached_property
+    def budget(self) -> np.ndarray | None:
         """Steps ('provable') or rounds ('device') that each device may take part in; None without a limit."""
+        with jax.enable_x64(True):
+            return self._most(self._counts)
+
+    def _most(self, counts: np.ndarray) -> np.ndarray | None:
         if self.max_epsilon is None:
             return None
         if self.mode == "device":

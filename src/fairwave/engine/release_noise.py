@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from fairwave.defences.base import PAST
 from fairwave.engine.scoring import Practice
-from fairwave.engine.state import State
+from fairwave.engine.state import Books
 from fairwave.keys import Stream, device_key
 from fairwave.learning.model import flat_rows
 from fairwave.privacy.nested import nested
@@ -26,7 +26,7 @@ def drawn_noise(practice: Practice, levels: PerDevice, root: Key, number: Count,
     return nested(levels, noise) if practice.privacy.copies == "nested" else noise
 
 
-def past_noise(practice: Practice, state: State, root: Key, number: Count) -> Float[Array, "past device param"] | None:
+def past_noise(practice: Practice, state: Books, root: Key, number: Count) -> Float[Array, "past device param"] | None:
     """Noise in the latest copies, the newest first; None if no defence looks for it."""
     if state.dossier is None or state.dossier.history is None:
         return None

@@ -14,17 +14,16 @@ from jaxtyping import Array, Bool, Float
 
 from fairwave.engine import cheating
 from fairwave.engine.access_point import aggregate_and_release
-from fairwave.engine.attendance import Attendance, attendance, without
+from fairwave.engine.attendance import Attendance
 from fairwave.engine.device import (
     Work,
     accuracy_map,
     gradient_map,
     loss_map,
-    private_gradient_map,
     received_loss_map,
     training_map,
 )
-from fairwave.engine.dossier import no_dossier, removed
+from fairwave.engine.dossier import no_dossier
 from fairwave.engine.groundwork import Groundwork
 from fairwave.engine.scoring import Uploads
 from fairwave.engine.state import RoundRecord, State
@@ -84,8 +83,8 @@ class Cell(Groundwork):
         if roles and state.past is not None:
             plan = cheating.plans(roles, plan, members, state.memory, state.past)
             copies = cheating.copies(roles, copies, scheme.levels(scenario.privacy, state.deviation))
-        everyone = (self.window.at(number), self.window.counts)
-        used, flipped = cheating.holdings(roles, self.window.counts)
+        everyone = (self.window.at(number), self.counts)
+        used, flipped = cheating.holdings(roles, self.counts)
         received, (held, counts), iterations, arrived, used, flipped, personal = part_of(
             (copies, everyone, plan.local_iterations, sent.arrives, used, flipped, state.personal), present.chosen
         )
@@ -139,7 +138,7 @@ class Cell(Groundwork):
             noise_std=after.noise_std,
             release_std=after.own_std,
             release_sensitivity=after.own_sensitivity,
-            global_loss=loss_of_all(true_losses, self.window.counts),
+            global_loss=loss_of_all(true_losses, self.counts),
             test_accuracy=test_accuracy(self.model, after.params, *self.test),
             membership_auc=membership_auc(self.model, after.params, self.trained_on, self.test),
         )
@@ -161,13 +160,7 @@ class Cell(Groundwork):
 
     def _present(self, state: State, number: Count) -> tuple[Attendance, Fleet]:
         """Who takes part, and the fleet as its budgets leave it."""
-        size = self.scenario.cell
-        present = attendance(
-            size.num_devices, size.participants or size.num_devices, size.straggler_probability, self.root, number,
-            self.presence,
-        )  # fmt: skip
-        if state.dossier is not None:
-            present = without(present, removed(self.scenario.defences, state.dossier))
+        present = self.invited(state, number)
         if self.guard.budget is None:
             return present, self.fleet
         left = jnp.asarray(self.guard.budget) - state.spent
@@ -184,10 +177,7 @@ class Cell(Groundwork):
         if not self.exchanges:
             loss = received_loss_map(self.model)(self.samples, (received, held, counts), self.num_threads)
             return loss, jax.tree.map(jnp.zeros_like, received)
-        if self.guard.protection is None:
-            loss, gradients = gradient_map(self.model)(self.samples, (received, held, counts), self.num_threads)
-        else:
-            loss, gradients = private_gradient_map(self.model, self.guard.protection)(
-                (self.root, number, *self.samples), (received, held, counts, index), self.num_threads
-            )
+        loss, gradients = gradient_map(self.model, self.guard.protection)(
+            (self.root, number, *self.samples), (received, held, counts, index), self.num_threads
+        )
         return loss, corrections(self.scenario.learning.gradient_weight, gradients, arrived)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from fairwave.defences.base import Evidence
 from fairwave.defences.judgement import Judgement, judge
-from fairwave.engine.state import State
+from fairwave.engine.state import Books
 from fairwave.engine.steps import part_of
 from fairwave.learning.aggregate import aggregate
 from fairwave.learning.evaluate import accuracy, sample_losses
@@ -75,7 +75,7 @@ class Aggregated(eqx.Module):
 
 def scored(
     practice: Practice,
-    state: State,
+    state: Books,
     mail: Mail,
     copy_noise: Float[Array, "past device param"] | None,
     samples: tuple[Array, Array] | None,
@@ -118,7 +118,7 @@ def scored(
 
 def _judged(
     practice: Practice,
-    state: State,
+    state: Books,
     mail: Mail,
     rows: UpdatePerDevice,
     gain: PerDevice,
@@ -159,7 +159,7 @@ def _tried(
 
 
 def _of_all(
-    state: State, mail: Mail, updates: UpdatePerDevice, used: FlagPerDevice, hits: Float[Array, " participant"]
+    state: Books, mail: Mail, updates: UpdatePerDevice, used: FlagPerDevice, hits: Float[Array, " participant"]
 ) -> Inbox:
     """What participants sent, in the order of all devices."""
     each = jnp.zeros(state.deviation.shape)
@@ -173,7 +173,7 @@ def _of_all(
     )
 
 
-def noised_mean(privacy: Privacy, state: State, mail: Mail, key: Key) -> Aggregated:
+def noised_mean(privacy: Privacy, state: Books, mail: Mail, key: Key) -> Aggregated:
     """Clipped mean with noise that stays in the model; nobody is scored, for a score tells about its device."""
     flat, unravel = ravel_pytree(state.global_params)
     rows = flat_rows(mail.uploads.updates)[0]

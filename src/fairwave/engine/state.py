@@ -14,24 +14,29 @@ from fairwave.policy.plan import DevicePlan
 from fairwave.types import FlagPerDevice, PerDevice, Scalar
 
 
-class State(eqx.Module):
-    """Everything that a round needs from the last one; with the round's number it replays exactly."""
+class Books(eqx.Module):
+    """What the access point needs from the last round: nothing that only devices know, such as energy."""
 
     global_params: Tree
     received: Tree
     """Each device's copy, with a leading device axis."""
     deviation: PerDevice
     score: Score
-    memory: EffortMemory
-    """Each device's effort estimate, with a leading device axis."""
     spent: Int[Array, " device"]
     """Of each device's privacy budget: local steps so far, or rounds where noise is the access point's."""
-    past: Past | None
-    """What misbehaving devices make use of; None where nobody ever does."""
     dossier: Dossier | None
-    """What the access point keeps about devices for its defences; None where it has none."""
+    """What is kept about devices for the defences; None where there are none."""
     scheme_memory: Tree
     """What the scheme carries over."""
+
+
+class State(Books):
+    """Everything that a round needs from the last one; with the round's number it replays exactly."""
+
+    memory: EffortMemory
+    """Each device's effort estimate, with a leading device axis."""
+    past: Past | None
+    """What misbehaving devices make use of; None where nobody ever does."""
     personal: Tree | None
     """Each device's model of its own, with a leading device axis; None where devices have none."""
     used_energy_j: PerDevice | None

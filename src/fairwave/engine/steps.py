@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Int
 
 from fairwave.engine.attendance import Attendance
 from fairwave.engine.battery import covers
-from fairwave.engine.state import State
+from fairwave.engine.state import Books, State
 from fairwave.keys import Stream, device_key
 from fairwave.learning.aggregate import mean_gradient
 from fairwave.learning.evaluate import accuracy, sample_losses
@@ -59,21 +59,29 @@ def membership_auc(model: Model, params: Tree, members: tuple[Array, Array], oth
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def first_state(model: Model, effort_window: int, root: Key, effort: Effort, devices: Array) -> State:
-    """Before the first round: everybody holds the same random model."""
-    params = model.init(device_key(root, 0, Stream.INITIAL_MODEL, 0))
+    """Before the first round, of access point and devices."""
     each = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, devices.shape), effort)
     return State(
+        **vars(first_books(model, root, devices)),
+        memory=jax.vmap(lambda one: no_memory(one, effort_window))(each),
+        past=None,
+        personal=None,
+        used_energy_j=None,
+    )
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def first_books(model: Model, root: Key, devices: Array) -> Books:
+    """Before the first round: everybody holds the same random model."""
+    params = model.init(device_key(root, 0, Stream.INITIAL_MODEL, 0))
+    return Books(
         global_params=params,
         received=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*devices.shape, *leaf.shape)), params),
         deviation=jnp.zeros(devices.shape),
         score=no_score(devices.size),
-        memory=jax.vmap(lambda one: no_memory(one, effort_window))(each),
         spent=jnp.zeros(devices.shape, jnp.int64),
-        past=None,
         dossier=None,
         scheme_memory=(),
-        personal=None,
-        used_energy_j=None,
     )
 
 
@@ -106,12 +114,14 @@ def within_budget(
     """Who can afford to take part; where budgets are of steps, nobody plans more of them than it has left."""
     able = present.participating & (left >= needed)
     there = Attendance(present.chosen, able, present.slow & able, present.reachable)
-    if not in_steps:
-        return there, members
-    device = members.device
+    return there, capped(members, left) if in_steps else members
+
+
+def capped(member: Fleet, left: Array) -> Fleet:
+    """A device, or all of them, with no more iterations than are left of its budget."""
+    device = member.device
     most = jnp.minimum(device.max_iterations, jnp.maximum(left, device.min_iterations))
-    capped = dataclasses.replace(members, device=dataclasses.replace(device, max_iterations=most))
-    return there, capped
+    return dataclasses.replace(member, device=dataclasses.replace(device, max_iterations=most))
 
 
 @functools.partial(jax.jit, static_argnums=2)
@@ -120,8 +130,12 @@ def in_place(members: Fleet, motion: Motion, path_loss_exponent: float, number: 
     path_gain, distance_m = jax.vmap(
         lambda one, way: moved(one, way, path_loss_exponent, number), in_axes=(per_device_axes(members).device, 0)
     )(members.device, motion)
-    there = dataclasses.replace(members, device=dataclasses.replace(members.device, path_gain=path_gain))
-    return there, distance_m
+    return heard_with(members, path_gain), distance_m
+
+
+def heard_with(member: Fleet, path_gain: Array) -> Fleet:
+    """A device, or all of them, at a place with that path gain."""
+    return dataclasses.replace(member, device=dataclasses.replace(member.device, path_gain=path_gain))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -137,23 +151,33 @@ def plan_and_send(
     left_j: PerDevice | None,
 ) -> Sent:
     """Every participant's plan over its channel, and what becomes of its upload; `left_j` is in its battery, if any."""
-
-    def one(
-        member: Fleet, own_memory: EffortMemory, index: Count, asked: Flag, own_left_j: Scalar | None
-    ) -> tuple[DevicePlan, Flag, Flag]:
-        cycles = None if radio.doppler_hz is None else radio.doppler_hz * member.device.deadline_s * number
-        channel = draw_channel(radio.fading, radio.channel_error_std, root, number, index, cycles)
-        planned_gain = safe_gain(channel.estimated_gain, radio.channel_error_std, radio.outage_probability)
-        plan = plan_round(rule, member.device, planned_gain, member.preferences, own_memory.effort)
-        asked = asked if own_left_j is None else asked & covers(own_left_j, member.device, plan)
-        sent = asked & (plan.case != int(Case.OUTAGE))
-        plan = jax.tree.map(lambda leaf: jnp.where(asked, leaf, jnp.zeros_like(leaf)), plan)
-        return plan, asked, sent & (channel.fading_gain >= planned_gain)
-
+    one = functools.partial(prepare_upload, rule, radio, root, number)
     axes = (per_device_axes(members), 0, 0, 0, 0)
     plan, able, arrives = jax.vmap(one, in_axes=axes)(members, memory, devices, present.participating, left_j)
     late = present.slow & (plan.case != int(Case.OUTAGE))
     return Sent(plan=plan, participating=able, arrives=arrives, late=late, delivered=arrives & ~late)
+
+
+def prepare_upload(
+    rule: Rule,
+    radio: Radio,
+    root: Key,
+    number: Count,
+    member: Fleet,
+    memory: EffortMemory,
+    index: Count,
+    asked: Flag,
+    left_j: Scalar | None,
+) -> tuple[DevicePlan, Flag, Flag]:
+    """One device's plan over its channel, whether it takes part, and whether the channel carries what it sends."""
+    cycles = None if radio.doppler_hz is None else radio.doppler_hz * member.device.deadline_s * number
+    channel = draw_channel(radio.fading, radio.channel_error_std, root, number, index, cycles)
+    planned_gain = safe_gain(channel.estimated_gain, radio.channel_error_std, radio.outage_probability)
+    plan = plan_round(rule, member.device, planned_gain, member.preferences, memory.effort)
+    asked = asked if left_j is None else asked & covers(left_j, member.device, plan)
+    sent = asked & (plan.case != int(Case.OUTAGE))
+    plan = jax.tree.map(lambda leaf: jnp.where(asked, leaf, jnp.zeros_like(leaf)), plan)
+    return plan, asked, sent & (channel.fading_gain >= planned_gain)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

@@ -146,3 +146,8 @@ def constraint_violation(problem: DeviceProblem, choice: Choice) -> Scalar:
         choice.iterations / problem.most_iterations - 1.0,
     )
     return functools.reduce(jnp.maximum, excess)
+
+
+def most_iterations_in_time(device: Device) -> Scalar:
+    """No channel lets a device do more in a round: the deadline spent on computing alone, or its own cap."""
+    return jnp.floor(jnp.minimum(device.deadline_s / compute_time_s(device, jnp.ones(())), device.max_iterations))

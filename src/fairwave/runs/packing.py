@@ -5,14 +5,17 @@ from __future__ import annotations
 import dataclasses
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
 
 from fairwave.engine.records import Arrays
-from fairwave.engine.state import State
+from fairwave.engine.state import Books
 from fairwave.privacy.ledger import ReleaseEvent
+
+Kept = TypeVar("Kept", bound=Books)
+"""A simulation's state, or an access point's books."""
 
 _WORDS = ("content", "sender", "audience", "basis", "proven_sensitivity")
 """Of a ledger event: what is no array, in the order of the table."""
@@ -44,12 +47,12 @@ def event_of(words: Sequence[Any], arrays: bytes) -> ReleaseEvent:
     return ReleaseEvent(**described | unpack(arrays))
 
 
-def pack_state(state: State) -> bytes:
+def pack_state(state: Books) -> bytes:
     """The leaves of a state, in order."""
     return pack({str(index): np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(state))})
 
 
-def unpack_state(content: bytes, like: State) -> State:
+def unpack_state(content: bytes, like: Kept) -> Kept:
     """A state with the structure of `like`."""
     arrays = unpack(content)
     leaves, structure = jax.tree.flatten(like)
@@ -58,5 +61,5 @@ def unpack_state(content: bytes, like: State) -> State:
         if old.shape != new.shape or old.dtype != new.dtype:
             raise ValueError(f"a {new.dtype} array of shape {new.shape} where {old.dtype} {old.shape} was expected")
     with jax.enable_x64(True):
-        state: State = jax.tree.unflatten(structure, [jax.numpy.asarray(leaf) for leaf in restored])
+        state: Kept = jax.tree.unflatten(structure, [jax.numpy.asarray(leaf) for leaf in restored])
     return state

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
-import platform
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,19 +13,18 @@ import numpy as np
 from fairwave.engine.records import Arrays, as_arrays, mean_of_participants
 from fairwave.engine.releases import releases
 from fairwave.engine.state import RoundRecord
-from fairwave.errors import OutputError, SolveError, StoreError
+from fairwave.errors import SolveError, StoreError
 from fairwave.policy.plan import LARGEST_VIOLATION
-from fairwave.runs.database import FILE, LOCK, locked
+from fairwave.runs.database import FILE, locked
+from fairwave.runs.folder import holds_run, make_folder, planned, refuse_federation, surroundings
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import pack_state, unpack_state
 from fairwave.runs.results import to_dataset
-from fairwave.runs.store import UNBORN, RunStore
+from fairwave.runs.store import RunStore
 from fairwave.runs.training import Workshop, iterate, target_reached
 
 if TYPE_CHECKING:
     import xarray as xr
-
-PACKAGES = ("fairwave", "jax", "jaxlib", "numpy")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,11 +56,12 @@ def run(
     if not holds_run(folder):
         workshop = Workshop(order, num_threads=num_threads)
         workshop.cell(next(order.tracks()))  # whatever is wrong with the order is found before a folder is made
-        _make(folder)
-    about = {"command": command.encode("utf-8", "replace").decode()} | _surroundings()
+        make_folder(folder)
+    about = {"command": command.encode("utf-8", "replace").decode()} | surroundings()
     with locked(folder):
         store = RunStore(folder, write=True) if holds_run(folder) else RunStore.create(folder, order, about)
         try:
+            refuse_federation(store)
             if wanted != store.order:
                 store.extend(wanted, about)
             return _work_through(store, watch, workshop, num_threads)
@@ -78,53 +76,10 @@ def resume(folder: Path, watch: Watch = lambda step: None) -> bool:
     with locked(folder):
         store = RunStore(folder, write=True)
         try:
+            refuse_federation(store)
             return _work_through(store, watch)
         finally:
             store.close()
-
-
-def planned(order: Order, folder: Path) -> Order:
-    """What a folder will hold once the order is done: the order, and what is there already."""
-    if not holds_run(folder):
-        return order
-    store = RunStore(folder)
-    stored = store.order
-    store.close()
-    _refuse_another_scenario(folder, stored, order)
-    return Order(
-        stored.scenario,
-        tuple(dict.fromkeys((*stored.schemes, *order.schemes))),
-        tuple(dict.fromkeys((*stored.seeds, *order.seeds))),
-        max(stored.rounds, order.rounds),
-    )
-
-
-def holds_run(folder: Path) -> bool:
-    """Whether there is a run in a folder; an error if it cannot be one."""
-    try:
-        if folder.exists() and not folder.is_dir():
-            raise OutputError(f"{folder}: is a file, not a folder; choose another --out")
-        return (folder / FILE).exists()
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be used ({error.strerror}); choose another --out") from None
-
-
-def _make(folder: Path) -> None:
-    """A folder for a run: a new one, or one that holds nothing but what an earlier start may have left."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        foreign = [path.name for path in folder.iterdir() if path.name != LOCK and not path.name.startswith(UNBORN)]
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be made ({error.strerror}); choose another --out") from None
-    if foreign:
-        raise StoreError(f"{folder}: holds files but no run ({foreign[0]}); choose another --out, or an empty folder")
-
-
-def _surroundings() -> dict[str, str]:
-    """What bits may depend on besides the scenario."""
-    versions = {f"version of {name}": importlib.metadata.version(name) for name in PACKAGES}
-    machine = f"{platform.machine()} {platform.system()}, {_backend()}"
-    return {"machine": machine, **versions, "version of python": platform.python_version()}
 
 
 def results(store: RunStore) -> xr.Dataset:
@@ -160,23 +115,6 @@ def ended_early(store: RunStore) -> list[str]:
     ]
 
 
-def _backend() -> str:
-    import jax
-
-    return str(jax.devices()[0].device_kind) if jax.default_backend() != "cpu" else "CPU"
-
-
-def _refuse_another_scenario(folder: Path, stored: Order, order: Order) -> None:
-    there, here = (each.scenario.model_dump(mode="json") for each in (stored, order))
-    for group, values in here.items():
-        for name, value in values.items():
-            held = there[group].get(name)
-            if (group, name) not in (("run", "seed"), ("run", "num_rounds")) and held != value:
-                raise StoreError(
-                    f"{folder}: holds a run with {group}.{name} = {held}, not {value}; choose another --out"
-                )
-
-
 def _work_through(
     store: RunStore, watch: Watch, workshop: Workshop | None = None, num_threads: int | None = None
 ) -> bool:
@@ -188,7 +126,7 @@ def _work_through(
             watch(Step(track, now.rounds, now.mean_loss, now.test_accuracy))
     if not left:
         return False
-    store.extend(order, _surroundings())
+    store.extend(order, surroundings())
     workshop = workshop or Workshop(order, num_threads=num_threads)
     for track in left:
         _run_track(store, workshop, track, watch)

@@ -27,10 +27,10 @@ class Workshop:
         self.order, self.num_threads = order, num_threads
         self.data = sources.load(order.scenario.data.source)
         if model is None:
-            _check_layers(order.scenario, self.data)
+            check_layers(order.scenario, self.data)
         self.model = model_of(order.scenario.learning) if model is None else model
         data = self.data
-        self._data_digest = _digest(data.train_inputs, data.train_labels, data.test_inputs, data.test_labels)
+        self._data_digest = digest(data.train_inputs, data.train_labels, data.test_inputs, data.test_labels)
 
     def cell(self, track: Track) -> Cell:
         """A track's cell."""
@@ -39,7 +39,7 @@ class Workshop:
     def fingerprint(self, cell: Cell) -> bytes:
         """Of all that a track reads from outside: first the data, then who holds what and the fleet."""
         setup = [cell.holdings.samples, *map(np.asarray, jax.tree.leaves((cell.fleet, cell.capacity_j, cell.presence)))]
-        return self._data_digest + _digest(*setup)
+        return self._data_digest + digest(*setup)
 
     def layout(self, cell: Cell) -> Arrays:
         """Where the devices stand, and how many samples of each class they hold at first."""
@@ -48,12 +48,13 @@ class Workshop:
         return {**cell.geometry(), "samples": np.stack(held)}
 
 
-def _digest(*arrays: np.ndarray) -> bytes:
-    digest = hashlib.blake2b(digest_size=16)
+def digest(*arrays: np.ndarray) -> bytes:
+    """Of arrays, their shapes and types."""
+    taken = hashlib.blake2b(digest_size=16)
     for array in arrays:
-        digest.update(repr((array.shape, array.dtype.str)).encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.digest()
+        taken.update(repr((array.shape, array.dtype.str)).encode())
+        taken.update(np.ascontiguousarray(array).tobytes())
+    return taken.digest()
 
 
 def iterate(
@@ -76,7 +77,8 @@ def target_reached(run: Run, record: RoundRecord) -> bool:
     return enough_loss or enough_accuracy
 
 
-def _check_layers(scenario: Scenario, data: sources.DataSet) -> None:
+def check_layers(scenario: Scenario, data: sources.DataSet) -> None:
+    """Refuse a network that does not fit the data."""
     first, last = scenario.learning.layer_sizes[0], scenario.learning.layer_sizes[-1]
     if first != data.num_features or last < data.num_classes:
         raise ScenarioError(

@@ -16,7 +16,7 @@ from fairwave.scenario.fading import Fading, Rayleigh, Rician
 from fairwave.scenario.group import Group
 from fairwave.scenario.learning import Learning
 from fairwave.scenario.mobility import Mobility, Still
-from fairwave.scenario.partition import Partition
+from fairwave.scenario.partition import Own, Partition
 from fairwave.scenario.peers import Peers
 from fairwave.scenario.placement import Placement
 from fairwave.scenario.privacy import Privacy, Probability
@@ -151,11 +151,19 @@ class Data(Group):
     bits_per_feature: Annotated[int, *whole(1, 64)]
     """Bits of one input value as stored on the device."""
     partition: Partition
-    """Who holds which samples. Laws: iid, dirichlet (alpha), shards (per_device), quantity (alpha), file (file)."""
+    """Who holds which samples. Laws: iid, dirichlet (alpha), shards (per_device), quantity (alpha), file, own."""
     samples_per_device: Annotated[int, *whole(1, 10**9)] | None = None
     """Samples each device holds; left out, the data set is shared out equally."""
     refreshed_samples: Annotated[int, *whole(0, 10**9)] = 0
     """Samples that each device replaces every round by others of its share; needs samples_per_device below that."""
+
+    @model_validator(mode="after")
+    def _own_data_are_counted(self) -> Data:
+        if isinstance(self.partition, Own) and (self.samples_per_device is None or self.refreshed_samples):
+            raise ValueError(
+                "partition 'own' needs samples_per_device, the number that all devices hold, and no refreshed_samples"
+            )
+        return self
 
 
 class Run(Group):

@@ -44,4 +44,10 @@ class FromFile(Column):
     column: str = "device"
 
 
-Partition = Annotated[Iid | Dirichlet | Shards | QuantitySkew | FromFile, Field(discriminator="law")]
+class Own(Group):
+    """Devices bring data of their own, as many samples as data.samples_per_device says; for federations alone."""
+
+    law: Literal["own"]
+
+
+Partition = Annotated[Iid | Dirichlet | Shards | QuantitySkew | FromFile | Own, Field(discriminator="law")]

@@ -1,0 +1,217 @@
+"""`fairwave federate`: the same policies between processes and machines."""
+
+from __future__ import annotations
+
+import enum
+import importlib.util
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fairwave.cli.arguments import Seeds, names_in, seeds_in
+from fairwave.cli.run import Resumable, tell_results
+from fairwave.cli.scenario import Overrides
+from fairwave.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from fairwave.federate.brief import Brief
+    from fairwave.federate.settings import Settings
+
+app = typer.Typer(
+    help="Train between real processes and machines, on Flower: 'local' on this machine, 'init' for others.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+class Engine(enum.StrEnum):
+    """What carries the messages."""
+
+    DEPLOYMENT = "deployment"
+    IN_PROCESS = "in-process"
+    RAY = "ray"
+
+
+class Noise(enum.StrEnum):
+    """Where noise comes from."""
+
+    HARDENED = "hardened"
+    SIMULATION = "simulation"
+
+
+Source = Annotated[str, typer.Argument(show_default=False, help="Preset or TOML file; left out, small.")]
+Preset = Annotated[str, typer.Option(show_default=False, help="The same as SOURCE.")]
+Nodes = Annotated[int | None, typer.Option(min=1, show_default=False, help="Devices; left out, the scenario's.")]
+Rounds = Annotated[int, typer.Option(help="Communication rounds.")]
+SchemeNames = Annotated[str, typer.Option(help="Comma-separated; each is run in turn.")]
+NoiseSource = Annotated[
+    Noise,
+    typer.Option(help="'hardened' draws from the operating system; 'simulation' repeats, and protects nothing."),
+]
+Deadline = Annotated[float, typer.Option(help="Seconds that each exchange waits for answers.")]
+Quorum = Annotated[float, typer.Option(help="Share of a round's devices that must answer.")]
+
+
+@app.command()
+def local(
+    source: Source = "",
+    preset: Preset = "",
+    nodes: Nodes = None,
+    rounds: Rounds = 3,
+    schemes: SchemeNames = "proposed",
+    seeds: Seeds = "",
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the run; left out, runs/federated- and the scenario's name.")
+    ] = None,
+    engine: Annotated[
+        Engine,
+        typer.Option(help="'deployment': processes, sockets, TLS, keys. 'in-process': none of these. 'ray': Flower's."),
+    ] = Engine.DEPLOYMENT,
+    noise: NoiseSource = Noise.HARDENED,
+    deadline: Deadline = 120.0,
+    quorum: Quorum = 0.5,
+) -> None:
+    """Run a whole federation on this machine: an access point, a process per device, messages between them.
+
+    Devices have keys, the access point a certificate, nothing is sent home, and every process is ended when the command
+    ends. Rounds are kept as they end: after Ctrl-C or a crash the same command goes on. Devices that die are started
+    again. The result is a run like any other, for 'fairwave report' and 'fairwave privacy'.
+
+    Examples:
+
+      fairwave federate local --nodes 3
+
+      fairwave federate local fair --nodes 2 --rounds 2 --out runs/two
+
+      fairwave federate local paper --engine in-process --rounds 20 --noise simulation
+    """
+    _need_flower()
+    from fairwave.federate.settings import Settings
+
+    name = _one_source(source, preset)
+    # Devices share this machine's energy counters, so that each takes what its model says.
+    settings = Settings(deadline_s=deadline, quorum=quorum, noise=noise.value, telemetry=True, energy="model")
+    brief = _brief(name, nodes, rounds, schemes, seeds, overrides, settings)
+    folder = out or Path("runs") / f"federated-{Path(name).stem}"
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    with Resumable(command):
+        _run(engine, brief, folder, command)
+    tell_results(folder, worked=True)
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder.")],
+    source: Source = "",
+    preset: Preset = "",
+    nodes: Nodes = None,
+    rounds: Rounds = 50,
+    schemes: SchemeNames = "proposed",
+    seeds: Seeds = "",
+    overrides: Overrides = None,
+    host: Annotated[
+        list[str] | None, typer.Option(help="Name or address of the access point, as devices see it; may be repeated.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Its port.")] = 8443,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="How long certificates last.")] = 365,
+    noise: NoiseSource = Noise.HARDENED,
+    deadline: Deadline = 120.0,
+    quorum: Quorum = 0.5,
+) -> None:
+    """Write all that a real deployment needs: the app, certificates, a key per device, and scripts that start it.
+
+    Each machine gets its own folder out of DIR; DIR/README.md says in which order they start. docs/federate.md walks
+    through three machines.
+
+    Example:  fairwave federate init deployment fair --nodes 2 --host ap.example.org
+    """
+    _need_flower()
+    from fairwave.federate.kit import write_kit
+    from fairwave.federate.settings import Settings
+
+    settings = Settings(deadline_s=deadline, quorum=quorum, noise=noise.value)
+    name = _one_source(source, preset)
+    brief = _brief(name, nodes, rounds, schemes, seeds, overrides, settings)
+    write_kit(folder, brief, host or ["localhost", "127.0.0.1"], port, days)
+    typer.echo(f"written: {folder}   (next: {folder / 'README.md'})")
+
+
+def _need_flower() -> None:
+    if importlib.util.find_spec("flwr") is None:
+        raise ArgumentError("federate: Flower is not installed; install it with: pip install 'fairwave[flower]'")
+
+
+def _one_source(source: str, preset: str) -> str:
+    if source and preset and source != preset:
+        raise ArgumentError(f"--preset {preset}: and SOURCE is {source}; give one of them")
+    return source or preset or "small"
+
+
+def _brief(
+    source: str,
+    nodes: int | None,
+    rounds: int,
+    schemes: str,
+    seeds: str,
+    overrides: list[str] | None,
+    settings: Settings,
+) -> Brief:
+    from fairwave import schemes as registry
+    from fairwave.federate.brief import Brief
+    from fairwave.runs.order import Order
+    from fairwave.scenario.loading import load_scenario
+
+    given = [*(overrides or ()), *([] if nodes is None else [f"cell.num_devices={nodes}"])]
+    scenario = load_scenario(source, given)
+    if scenario.privacy.mode != "paper" and scenario.privacy.noise_source != "exact":
+        scenario = load_scenario(source, [*given, f"privacy.noise_source={settings.noise}"])
+    names = names_in(schemes, list(registry.ALL))
+    return Brief(Order(scenario, names, seeds_in(seeds) if seeds else (scenario.run.seed,), rounds), settings)
+
+
+def _run(engine: Engine, brief: Brief, folder: Path, command: str) -> None:
+    match engine:
+        case Engine.DEPLOYMENT:
+            from fairwave.federate.deployment import federate_on_loopback
+
+            typer.echo(f"starting the network: {brief.order.scenario.cell.num_devices} devices", err=True)
+            federate_on_loopback(brief, folder, command, _say)
+        case Engine.IN_PROCESS:
+            from fairwave.federate.in_process import federate_in_process
+
+            federate_in_process(brief, folder, command, _say)
+        case Engine.RAY:
+            from fairwave.federate.ray_engine import federate_on_ray
+
+            federate_on_ray(brief, folder, command, _say)
+
+
+def _say(line: dict[str, Any]) -> None:
+    """A line of the federation's log, for people."""
+    match line["event"]:
+        case "joined":
+            text = f"device {line['device']} joined"
+        case "refused":
+            text = f"refused {line['why']}"
+        case "round":
+            accuracy = "" if line["test_accuracy"] is None else f", test accuracy {line['test_accuracy']:.3f}"
+            text = (
+                f"{line['scheme']}, seed {line['seed']}, round {line['round']}: {line['delivered']} updates"
+                f"{accuracy}, {line['seconds']:.1f} s{_faults(line['faults'])}"
+            )
+        case "no quorum":
+            text = f"round {line['round']}: too few answers in the {line['phase']} exchange{_faults(line['faults'])}"
+        case "restarted":
+            text = "the SuperLink died; starting the network again"
+        case _:
+            return
+    typer.echo(text, err=True)
+
+
+def _faults(faults: dict[str, list[int]]) -> str:
+    told = "; ".join(f"{name} from device {', '.join(map(str, who))}" for name, who in faults.items())
+    return f" ({told})" if told else ""

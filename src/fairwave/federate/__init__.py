@@ -1,0 +1,1 @@
+"""The same policies on real machines: one access point, many devices, messages between them. Runs on Flower."""

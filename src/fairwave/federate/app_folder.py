@@ -1,0 +1,67 @@
+"""The Flower app of a federation: a thin folder that names this library, with the brief inside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairwave.federate.brief import Brief, write_brief
+
+PACKAGE = "fairwave_app"
+
+_PROJECT = """\
+[project]
+name = "fairwave-federation"
+version = "1.0.0"
+description = "Utility-fair federated learning: an access point and its devices."
+dependencies = []                   # fairwave[flower] is installed beforehand, on every machine
+
+[tool.flwr.app]
+publisher = "fairwave"
+
+[tool.flwr.app.components]
+serverapp = "{package}.server_app:app"
+clientapp = "{package}.client_app:app"
+
+[tool.flwr.app.config]
+out = {out}                         # where the access point keeps the run
+roster = {roster}                   # its folder of the devices' public keys; empty: their word is taken
+command = {command}                 # noted in the run
+"""
+
+_SERVER = '''\
+"""The access point."""
+
+from pathlib import Path
+
+from fairwave.federate.server_app import server_app
+
+app = server_app(Path(__file__).parent)
+'''
+
+_CLIENT = '''\
+"""A device."""
+
+from pathlib import Path
+
+from fairwave.federate.client_app import client_app
+
+app = client_app(Path(__file__).parent)
+'''
+
+
+def write_app(folder: Path, brief: Brief, out: Path, roster: Path | None, command: str) -> None:
+    """An app that `flwr run` takes."""
+    import json
+
+    package = folder / PACKAGE
+    package.mkdir(parents=True)
+    quoted = {
+        "out": json.dumps(str(out)),  # a JSON string is a TOML string
+        "roster": json.dumps("" if roster is None else str(roster)),
+        "command": json.dumps(command),
+    }
+    (folder / "pyproject.toml").write_text(_PROJECT.format(package=PACKAGE, **quoted), "utf-8")
+    (package / "__init__.py").write_text('"""A federation\'s two apps."""\n', "utf-8")
+    (package / "server_app.py").write_text(_SERVER, "utf-8")
+    (package / "client_app.py").write_text(_CLIENT, "utf-8")
+    write_brief(package, brief)

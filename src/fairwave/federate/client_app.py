@@ -1,0 +1,83 @@
+"""The device as a Flower ClientApp.
+
+A node is configured by `partition-id` (which device it is), `home` (a private folder for its diary), and optionally
+`key` (its private key, to prove who it is) and `data` (a data set of its own).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+from fairwave.errors import FairwaveError, FederationError
+from fairwave.federate.brief import Brief, read_brief
+from fairwave.federate.device import DeviceAgent
+from fairwave.federate.protocol import VERSION
+from fairwave.federate.records import Unreadable, answer_to_records, task_from_records, value
+from fairwave.federate.roll import HELLO
+from fairwave.federate.roster import sign
+from fairwave.federate.setup import device_agent
+from fairwave.runs.order import Track
+
+CACHE = "compiled"
+
+
+def client_app(folder: Path) -> ClientApp:
+    """The app of a folder that holds a brief; compiled programs are kept in the node's home."""
+    return app_of(lambda: read_brief(folder), keeps_programs=True)
+
+
+def app_of(brief: Callable[[], Brief], home: Path | None = None, *, keeps_programs: bool = False) -> ClientApp:
+    """A ClientApp; `home` serves nodes that have none of their own."""
+    app, agents = ClientApp(), dict[object, DeviceAgent]()
+
+    def reply(message: Message, context: Context) -> Message:
+        try:
+            task = task_from_records(message.content)
+            device, own_home = int(context.node_config["partition-id"]), _home(context, home)
+            if keeps_programs:
+                _keep_programs(own_home / CACHE)
+            which = (task.federation, task.scheme, task.seed, device)
+            if which not in agents:
+                agreed = brief()
+                source = str(context.node_config.get("data", agreed.order.scenario.data.source))
+                diary = own_home / f"device-{device}" / task.federation / f"{task.scheme}-{task.seed}.npz"
+                track = Track(task.scheme, task.seed)
+                agents[which] = device_agent(agreed.order, agreed.settings, track, device, source, diary)
+            answer = agents[which].answer(task)
+        except (Unreadable, FairwaveError):
+            raise
+        except Exception as error:  # its text may quote data, and would travel to the access point
+            raise FederationError(f"the device failed with {type(error).__name__}") from None
+        return Message(answer_to_records(answer), reply_to=message)
+
+    @app.query("hello")
+    def hello(message: Message, context: Context) -> Message:
+        asked = message.content[HELLO]
+        device, key = int(context.node_config["partition-id"]), context.node_config.get("key")
+        told: dict[str, int | bytes] = {"version": VERSION, "partition-id": device, "signature": b""}
+        if key is not None and isinstance(asked, ConfigRecord):
+            told["signature"] = sign(Path(str(key)), device, value(asked, "question", bytes))
+        return Message(RecordDict({HELLO: ConfigRecord(told)}), reply_to=message)  # type: ignore[arg-type]
+
+    app.train("gradient")(reply)
+    app.train("update")(reply)
+    return app
+
+
+def _home(context: Context, otherwise: Path | None) -> Path:
+    given = context.node_config.get("home")
+    if given is None and otherwise is None:
+        raise FederationError("node-config: no 'home'; give the device a private folder for its diary")
+    return Path(str(given)) if given is not None else Path(str(otherwise))
+
+
+def _keep_programs(folder: Path) -> None:
+    """Flower starts a process for every message: without this, each would compile everything again."""
+    import jax
+
+    jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)  # type: ignore[no-untyped-call]

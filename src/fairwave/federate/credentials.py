@@ -1,0 +1,111 @@
+"""Certificates and keys of a federation: an authority of its own, the access point's certificate, a key per device."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import ipaddress
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+CURVE = ec.SECP384R1()
+_SKEW = datetime.timedelta(minutes=5)
+"""Clocks differ: a certificate is valid a little before it was made."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Authority:
+    """Who vouches for the access point's certificate."""
+
+    key: ec.EllipticCurvePrivateKey
+    certificate: x509.Certificate
+
+    @classmethod
+    def make(cls, days: int) -> Authority:
+        """A new one."""
+        key, name = ec.generate_private_key(CURVE), _name("fairwave federation authority")
+        usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
+        certificate = (
+            _builder(name, name, key.public_key(), days)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(usage, critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .sign(key, hashes.SHA384())
+        )
+        return cls(key, certificate)
+
+    def write(self, certificate: Path, key: Path | None = None) -> None:
+        """The certificate for everybody, the key for a safe place."""
+        certificate.write_bytes(_pem(self.certificate))
+        if key is not None:
+            write_private(key, _private_pem(self.key))
+
+    def issue(self, hosts: Sequence[str], days: int, certificate: Path, key: Path) -> None:
+        """A certificate for a server that is reached under these names and addresses."""
+        own, last = ec.generate_private_key(CURVE), _name(hosts[0])
+        issued = (
+            _builder(last, self.certificate.subject, own.public_key(), days)
+            .add_extension(x509.SubjectAlternativeName([_address(host) for host in hosts]), critical=False)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False)
+            .sign(self.key, hashes.SHA384())
+        )
+        certificate.write_bytes(_pem(issued))
+        write_private(key, _private_pem(own))
+
+
+def make_device_key(private: Path, public: Path) -> None:
+    """A device's key pair, as Flower and OpenSSH read it."""
+    key, encoding = ec.generate_private_key(CURVE), serialization.Encoding
+    form, plain = serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    write_private(private, key.private_bytes(encoding.PEM, form, plain))
+    public.write_bytes(key.public_key().public_bytes(encoding.OpenSSH, serialization.PublicFormat.OpenSSH) + b"\n")
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """A file that only its owner can read, from the first moment."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as handle:
+        handle.write(content)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, days: int
+) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _SKEW)
+        .not_valid_after(now + datetime.timedelta(days=days))
+    )
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _address(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

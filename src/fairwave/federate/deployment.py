@@ -1,0 +1,111 @@
+"""Seeing a loopback deployment through: nodes that die are started again, and so is the whole network."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from fairwave.errors import FederationError
+from fairwave.federate.brief import Brief
+from fairwave.federate.logbook import LOG, LOGS, Hear
+from fairwave.federate.loopback import Loopback
+
+MOST_RESTARTS = 3
+_LOOK_EVERY_S = 0.5
+_NODE_AGAIN_S = 5.0
+_STATUS_EVERY_S = 20.0
+
+
+def federate_on_loopback(
+    brief: Brief,
+    folder: Path,
+    command: str,
+    hear: Hear = lambda line: None,
+    started: Callable[[Loopback], None] = lambda network: None,
+) -> None:
+    """Run a brief into a folder, on processes and sockets of this machine.
+
+    If the SuperLink dies, network and run are begun anew, and the run goes on from its store.
+    """
+    with _ended_by_sigterm():
+        for _ in range(1 + MOST_RESTARTS):
+            with Loopback(brief, folder, command) as network:
+                started(network)
+                if _followed(network, network.submit(), Log(folder / LOG), hear):
+                    return
+            hear({"event": "restarted"})
+    raise FederationError(f"the SuperLink died {1 + MOST_RESTARTS} times; see {folder / LOGS}")
+
+
+class Log:
+    """The federation's log from its present end on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._read = path, path.stat().st_size if path.exists() else 0
+
+    def news(self) -> list[dict[str, Any]]:
+        """Whole lines that have come since."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as handle:
+            handle.seek(self._read)
+            whole = handle.read().rpartition(b"\n")[0]
+        if not whole:
+            return []
+        self._read += len(whole) + 1
+        return [json.loads(line) for line in whole.splitlines()]
+
+
+def _followed(network: Loopback, run: str, log: Log, hear: Hear) -> bool:
+    """Whether the run came to its end; false if the SuperLink died."""
+    asked_at = time.monotonic()
+    died: dict[int, float] = {}
+    while True:
+        for line in log.news():
+            hear(line)
+            if line["event"] == "finished":
+                return True
+            if line["event"] == "failed":
+                raise FederationError(line["why"])
+        if network.superlink is None or network.superlink.ended() is not None:
+            return False
+        for device, node in list(network.nodes.items()):
+            if (
+                node.ended() is not None
+                and time.monotonic() - died.setdefault(device, time.monotonic()) > _NODE_AGAIN_S
+            ):
+                network.start_node(device)
+                del died[device]
+        if time.monotonic() - asked_at > _STATUS_EVERY_S:
+            asked_at = time.monotonic()
+            _refuse_failed(network, run)
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _refuse_failed(network: Loopback, run: str) -> None:
+    """A run can die without a word in its log."""
+    try:
+        status = network.status(run)
+    except FederationError:  # the SuperLink is dying, which is noticed elsewhere
+        return
+    if status.startswith("finished") and status != "finished:completed":
+        raise FederationError(f"the access point's program died ({status}); see {network.logs / 'superlink.log'}")
+
+
+@contextlib.contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM leaves through the same door as Ctrl-C, so that nothing is left running."""
+
+    def leave(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

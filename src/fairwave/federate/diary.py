@@ -1,0 +1,118 @@
+"""What one device remembers between messages, in a file of its own that survives crashes and restarts.
+
+The access point never sees it: effort estimates, energy and secrets stay on the device. It also holds the device's
+last answer. Asked the same thing again, after the access point was interrupted, the device sends the same bits, which
+is no second release.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import secrets
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from fairwave.federate.protocol import NamedArrays, named_arrays, tree_of
+from fairwave.learning.model import Tree
+from fairwave.policy.effort_fit import EffortMemory
+from fairwave.runs.packing import pack, unpack
+
+_NUMBERS = ("round", "spent", "steps", "budget", "secret")
+_QUANTITIES = ("used_energy_j", "round_energy_j", "compute_energy_j")
+_GROUPS = ("gradient", "update", "copy")
+
+
+@dataclasses.dataclass
+class Page:
+    """One federation's scheme and seed, as one device knows it."""
+
+    memory: EffortMemory
+    round: int = -1
+    """The last that it took part in."""
+    spent: int = 0
+    """Local steps, or rounds, whose results have left the device."""
+    steps: int = 0
+    """Those of them that belong to `round`."""
+    budget: int = -1
+    """How many it may spend; -1 before that was worked out."""
+    secret: int = dataclasses.field(default_factory=lambda: secrets.randbits(63))
+    """Root of its own noise and batches, where these are not the scenario's."""
+    used_energy_j: float = 0.0
+    """Out of its battery so far."""
+    round_energy_j: float = 0.0
+    """The part of it that belongs to `round`."""
+    compute_energy_j: float = 0.0
+    """Of `round`, to be set against the deviation that it will be told."""
+    copy: NamedArrays | None = None
+    gradient: NamedArrays | None = None
+    """As it was sent in `round`."""
+    update: NamedArrays | None = None
+    """As it was sent in `round`, for the question with this digest."""
+    question: bytes = b""
+    personal: Tree | None = None
+    told: dict[str, float] = dataclasses.field(default_factory=dict)
+    """What else it said with the update."""
+
+
+class Diary:
+    """The file of one page."""
+
+    def __init__(self, path: Path, first: EffortMemory, personal: Tree | None) -> None:
+        self._path, self._first, self._personal = path, first, personal
+
+    def read(self) -> Page:
+        """The page as it was last written, or an empty one."""
+        if not self._path.exists():
+            return Page(memory=self._first, personal=self._personal)
+        held = unpack(self._path.read_bytes())
+        page = Page(memory=tree_of(_group(held, "memory"), self._first))
+        for name in _NUMBERS:
+            setattr(page, name, int(held[name]))
+        for name in _QUANTITIES:
+            setattr(page, name, float(held[name]))
+        for name in _GROUPS:
+            setattr(page, name, _group(held, name) or None)
+        page.question = held["question"].tobytes()
+        page.told = {name: float(value) for name, value in _group(held, "told").items()}
+        if self._personal is not None:
+            page.personal = tree_of(_group(held, "personal"), self._personal)
+        return page
+
+    def write(self, page: Page) -> None:
+        """Replace the file whole; once this returns, a power cut does not undo it."""
+        held = {name: np.asarray(getattr(page, name)) for name in (*_NUMBERS, *_QUANTITIES)}
+        held["question"] = np.frombuffer(page.question, np.uint8)
+        groups = {name: getattr(page, name) or {} for name in _GROUPS}
+        groups |= {"memory": named_arrays(page.memory), "told": {k: np.asarray(v) for k, v in page.told.items()}}
+        if page.personal is not None:
+            groups["personal"] = named_arrays(page.personal)
+        held |= {f"{group}/{name}": array for group, arrays in groups.items() for name, array in arrays.items()}
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        replace_file(self._path, pack(held))
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a private file so that it is whole at any moment, and stays."""
+    unfinished = path.with_name(f"{path.name}.new")
+    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
+        handle.write(content)
+        handle.flush()
+        os.fsync(handle.fileno())
+    unfinished.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _group(held: dict[str, np.ndarray], group: str) -> NamedArrays:
+    return {name.removeprefix(f"{group}/"): held[name] for name in held if name.startswith(f"{group}/")}
+
+
+def on_host(tree: Tree) -> Tree:
+    """A tree as NumPy arrays, so that it does not depend on a device of JAX."""
+    return jax.tree.map(np.asarray, tree)

@@ -1,0 +1,107 @@
+"""A folder for a real deployment: one part per machine, each with what it needs and a script that starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from string import Template
+
+from fairwave.errors import OutputError
+from fairwave.federate.app_folder import write_app
+from fairwave.federate.brief import Brief
+from fairwave.federate.credentials import Authority, make_device_key
+
+_FIRST = """\
+#!/bin/sh
+# $what
+set -eu
+cd "$$(dirname "$$0")"
+export FLWR_HOME="$$PWD/flower" FLWR_TELEMETRY_ENABLED=0 FLWR_DISABLE_UPDATE_CHECK=1
+export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION=1
+umask 077
+mkdir -p flower
+"""
+
+_CONFIG = """\
+cat > flower/config.toml <<END
+[superlink]
+default = "federation"
+[superlink.federation]
+address = "$host:$port"
+root-certificates = "$$PWD/ca.crt"
+END
+"""
+
+_START = """\
+exec flower-superlink --host 0.0.0.0 --port $port --ssl-ca-certfile ca.crt --ssl-certfile server.crt \\
+    --ssl-keyfile server.key --enable-supernode-auth
+"""
+
+_REGISTER = """\
+for key in roster/*.pub; do
+    flwr supernode register "$$key" federation
+done
+"""
+
+_RUN = """\
+exec flwr run app federation --stream --run-config "out=\\"$$PWD/run\\" roster=\\"$$PWD/roster\\""
+"""
+
+_NODE = """\
+# DATA=folder ./start.sh trains on data of the device's own; see data.partition in the scenario.
+config="partition-id=$device home=\\"$$PWD/home\\" key=\\"$$PWD/node.key\\""
+if [ -n "$${DATA:-}" ]; then config="$$config data=\\"$$DATA\\""; fi
+# After a crash the access point takes up to a minute to believe that the old program is gone.
+until flower-supernode --superlink $host:$port --root-certificates ca.crt --auth-supernode-private-key node.key \\
+    --host 127.0.0.1 --port $${RUNTIME_PORT:-9094} --node-config "$$config"; do
+    echo "device $device: trying again in 5 s; Ctrl-C ends it" >&2
+    sleep 5
+done
+"""
+
+_README = """\
+# A federation of $count devices
+
+1. On every machine: Python 3.11 or newer and `pip install "fairwave[flower]"`, the same version everywhere.
+2. Copy `access-point/` to the access point ($host) and each `node-N/` to its device, over a channel you trust: they
+   hold private keys. Keep `authority/` off the network; it is needed only to renew the certificate.
+3. Let no machine but the access point itself reach the paths `/v1/control/` of port $port: Flower does not authenticate
+   whoever starts runs. `docs/federate.md` of fairwave shows how.
+4. Access point: `./start.sh`, and once it runs, in another terminal, `./register.sh`.
+5. Devices: `./start.sh`.
+6. Access point: `./run.sh`. The run is in `access-point/run`: `fairwave report run`, `fairwave privacy run`.
+
+After a crash or Ctrl-C, start what has stopped, then `./register.sh` if the access point was restarted, then
+`./run.sh`: it goes on from the last stored round. `scenario.toml` and `federation.toml` in
+`access-point/app/fairwave_app` hold every setting.
+"""
+
+
+def write_kit(folder: Path, brief: Brief, hosts: Sequence[str], port: int, days: int) -> None:
+    """Certificates, keys, the app and scripts; nothing is overwritten."""
+    if folder.exists() and any(folder.iterdir()):
+        raise OutputError(f"{folder}: is not empty; choose a new folder")
+    count = brief.order.scenario.cell.num_devices
+    words = {"host": hosts[0], "port": str(port), "count": str(count)}
+    point, safe = folder / "access-point", folder / "authority"
+    for part in (point, safe, point / "roster"):
+        part.mkdir(parents=True, mode=0o700)
+    authority = Authority.make(days)
+    authority.write(point / "ca.crt", safe / "ca.key")
+    authority.issue(hosts, days, point / "server.crt", point / "server.key")
+    write_app(point / "app", brief, Path("run"), Path("roster"), "./run.sh")
+    _script(point / "start.sh", "Starts the access point's SuperLink.", _START, words)
+    _script(point / "register.sh", "Tells the SuperLink which keys belong to devices.", _CONFIG + _REGISTER, words)
+    _script(point / "run.sh", "Starts the federation, or goes on with it.", _CONFIG + _RUN, words)
+    for device in range(count):
+        node = folder / f"node-{device}"
+        node.mkdir(mode=0o700)
+        authority.write(node / "ca.crt")
+        make_device_key(node / "node.key", point / "roster" / f"{device}.pub")
+        _script(node / "start.sh", f"Starts device {device}.", _NODE, words | {"device": str(device)})
+    (folder / "README.md").write_text(Template(_README).substitute(words), "utf-8")
+
+
+def _script(path: Path, what: str, body: str, words: dict[str, str]) -> None:
+    path.write_text(Template(_FIRST + body).substitute(words, what=what), "utf-8")
+    path.chmod(0o700)

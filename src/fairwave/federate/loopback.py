@@ -1,0 +1,156 @@
+"""A deployment on this machine: Flower's SuperLink, a SuperNode per device and the app, with TLS and node keys."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from fairwave.errors import FederationError
+from fairwave.federate.app_folder import write_app
+from fairwave.federate.brief import Brief
+from fairwave.federate.credentials import Authority, make_device_key
+from fairwave.federate.logbook import DEVICES, LOGS
+from fairwave.federate.processes import Program, end_all, free_ports, surroundings, wait_until
+
+HOST = "127.0.0.1"
+_START_S = 90.0
+_COMMAND_S = 120.0
+_DAYS = 30
+_CONNECTION = "loopback"
+
+
+class Loopback:
+    """Started on entering a `with`, ended on leaving it, whatever happens; keys last as long."""
+
+    def __init__(self, brief: Brief, folder: Path, command: str) -> None:
+        self._brief, self._folder, self._command = brief, folder.resolve(), command
+        self._count = brief.order.scenario.cell.num_devices
+        self.nodes: dict[int, Program] = {}
+
+    def __enter__(self) -> Loopback:
+        self._place = tempfile.TemporaryDirectory(prefix="fairwave-")
+        self.secrets = Path(self._place.name)
+        self.logs = self._folder / LOGS
+        self.logs.mkdir(parents=True, exist_ok=True)
+        self.port, *self._node_ports = free_ports(self._count + 1)
+        self._environment = surroundings(self.secrets / "flower")
+        self.superlink: Program | None = None
+        try:
+            self._prepare()
+            self._start_superlink()
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(self._register, range(self._count)))
+            for device in range(self._count):
+                self.start_node(device)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *rest: object) -> None:
+        programs = [*self.nodes.values(), *([self.superlink] if self.superlink else [])]
+        end_all(programs)
+        self._place.cleanup()
+
+    def submit(self) -> str:
+        """Start the app; the number of Flower's run."""
+        told = self._flwr("run", str(self.secrets / "app"), _CONNECTION, "--format", "json")
+        return str(told["run-id"])
+
+    def status(self, run: str) -> str:
+        """Of a run, in Flower's words, such as 'running' or 'finished:completed'."""
+        told = self._flwr("list", "--run-id", run, _CONNECTION, "--format", "json")
+        return str(told["runs"][0]["status"])
+
+    def start_node(self, device: int) -> None:
+        """Start a device, or start it again; it is refused as long as the network believes in the old one."""
+        home, key = self._folder / DEVICES, self._key(device)
+        config = f"partition-id={device} home={json.dumps(str(home))} key={json.dumps(str(key))}"
+        self.nodes[device] = Program(
+            [
+                "flower-supernode", "--superlink", f"{HOST}:{self.port}", "--root-certificates",
+                str(self.secrets / "ca.crt"), "--auth-supernode-private-key", str(key), "--host", HOST, "--port",
+                str(self._node_ports[device]), "--node-config", config,
+            ],
+            self._environment,
+            self.logs / f"node-{device}.log",
+        )  # fmt: skip
+
+    def _prepare(self) -> None:
+        """Certificates, keys, Flower's settings and the app."""
+        place = self.secrets
+        authority = Authority.make(_DAYS)
+        authority.write(place / "ca.crt")
+        authority.issue(["localhost", HOST], _DAYS, place / "server.crt", place / "server.key")
+        (place / "roster").mkdir()
+        for device in range(self._count):
+            make_device_key(self._key(device), place / "roster" / f"{device}.pub")
+        write_app(place / "app", self._brief, self._folder, place / "roster", self._command)
+        (place / "flower").mkdir(mode=0o700)
+        (place / "flower" / "config.toml").write_text(
+            f'[superlink]\ndefault = "{_CONNECTION}"\n[superlink.{_CONNECTION}]\naddress = "{HOST}:{self.port}"\n'
+            f"root-certificates = {json.dumps(str(place / 'ca.crt'))}\n",
+            "utf-8",
+        )
+
+    def _start_superlink(self) -> None:
+        place = self.secrets
+        self.superlink = Program(
+            [
+                "flower-superlink", "--host", HOST, "--port", str(self.port), "--ssl-ca-certfile",
+                str(place / "ca.crt"), "--ssl-certfile", str(place / "server.crt"), "--ssl-keyfile",
+                str(place / "server.key"), "--enable-supernode-auth",
+            ],
+            self._environment,
+            self.logs / "superlink.log",
+        )  # fmt: skip
+        if not wait_until(self._healthy, _START_S):
+            raise FederationError(f"the SuperLink did not start; see {self.logs / 'superlink.log'}")
+
+    def _healthy(self) -> bool:
+        trust = ssl.create_default_context(cafile=str(self.secrets / "ca.crt"))
+        try:
+            with urllib.request.urlopen(f"https://{HOST}:{self.port}/health", context=trust, timeout=5.0):
+                return True
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def _register(self, device: int) -> None:
+        self._flwr(
+            "supernode", "register", str(self.secrets / "roster" / f"{device}.pub"), _CONNECTION, "--format", "json"
+        )
+
+    def _key(self, device: int) -> Path:
+        return self.secrets / f"node-{device}.key"
+
+    def _flwr(self, *arguments: str) -> dict[str, Any]:
+        """Flower's own command, and the JSON that it prints last."""
+        command = [str(Path(sys.executable).parent / "flwr"), *arguments]
+        try:
+            done = subprocess.run(
+                command,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_COMMAND_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise FederationError(f"flwr {arguments[0]}: no answer in {_COMMAND_S:g} s; try again") from None
+        text = done.stdout.decode("utf-8", "replace")
+        try:
+            told = json.loads(text[text.index("{") :])
+        except ValueError:
+            told = {}
+        if done.returncode != 0 or not told.get("success", False):
+            why = " ".join((text + done.stderr.decode("utf-8", "replace")).split())[-300:]
+            raise FederationError(f"flwr {arguments[0]}: failed ({why}); see {self.logs}")
+        return dict(told)

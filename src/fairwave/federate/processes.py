@@ -1,0 +1,92 @@
+"""Programs that run for a while: each in a session of its own, logged to a file, and ended with all that it began."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+_GRACE_S = 8.0
+
+QUIET = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "FLWR_DISABLE_UPDATE_CHECK": "1",
+    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+}
+"""Flower calls home and installs packages unless told not to."""
+
+
+def surroundings(flower_home: Path) -> dict[str, str]:
+    """The environment of Flower's programs: their own settings, nothing sent home, this Python's programs first."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    return {**os.environ, **QUIET, "FLWR_HOME": str(flower_home), "PATH": path}
+
+
+class Program:
+    """One that runs until it is ended."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        with log.open("ab") as handle:
+            self._process = subprocess.Popen(
+                [str(Path(sys.executable).parent / command[0]), *command[1:]],
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=handle,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """Also that of its session."""
+        return self._process.pid
+
+    def ended(self) -> int | None:
+        """Its exit code; None while it runs."""
+        return self._process.poll()
+
+    def ask_to_end(self) -> None:
+        """So that it can say goodbye."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+
+    def end(self) -> None:
+        """See that it and all of its session are gone."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE_S)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def end_all(programs: Sequence[Program]) -> None:
+    """End programs together, so that their grace is one."""
+    for program in programs:
+        program.ask_to_end()
+    for program in programs:
+        program.end()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback interface that nobody uses now."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Whether a condition came true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(0.1)
+    return True

@@ -1,0 +1,97 @@
+"""What access point and devices say to each other, whatever carries it.
+
+A model, a gradient and an update are named arrays. Rounds count from 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import jax
+import numpy as np
+
+from fairwave.learning.model import Tree
+
+VERSION = 1
+"""Of this protocol; parties of different versions do not talk to each other."""
+
+NamedArrays: TypeAlias = dict[str, np.ndarray]
+
+
+class Phase(enum.StrEnum):
+    """The exchanges of a round."""
+
+    GRADIENT = "gradient"
+    UPDATE = "update"
+
+
+class Status(enum.StrEnum):
+    """What a device says of its own answer."""
+
+    SENT = "sent"
+    OUTAGE = "outage"
+    """Its channel carries nothing this round; it does not train."""
+    LOST = "lost"
+    """It did its part, but the channel was worse than it had estimated."""
+    RESTING = "resting"
+    """It has not enough privacy budget or charge left."""
+    STALE = "stale"
+    """It knows of a later round, or not of this one; nothing was done."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What the access point asks of one device."""
+
+    federation: str
+    """Name of the federation, by which a device keeps its memories apart."""
+    scheme: str
+    seed: int
+    round: int
+    phase: Phase
+    deviation: float
+    """The device's, after the last round in which it was scored."""
+    scored_round: int
+    """That round; -1 for none."""
+    copy: NamedArrays | None
+    """The device's copy of the model, in the first exchange of a round."""
+    mean_gradient: NamedArrays | None
+    """In the second exchange of a round; left out if no gradient arrived."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What a device replies."""
+
+    round: int
+    status: Status
+    arrays: NamedArrays | None = None
+    """Its gradient or its update; only with status 'sent'."""
+    examples: int = 0
+    """Samples that it holds."""
+    spent: int = 0
+    """Local steps whose results have left the device so far, where a proof counts them."""
+    told_noise_std: float = 0.0
+    """Noise that private training leaves in each value of the update."""
+    told_loss: float = float("nan")
+    """Of its copy, on its data; only where the scheme asks for it."""
+    telemetry: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    """For the experimenter; no policy reads it."""
+
+
+def named_arrays(tree: Tree) -> NamedArrays:
+    """A tree's leaves by their path, such as `0.weight`."""
+    return {_name(path): np.asarray(leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+
+
+def tree_of(arrays: Mapping[str, np.ndarray], like: Tree) -> Tree:
+    """The tree that arrays were named after; `like` has its structure."""
+    paths, structure = jax.tree_util.tree_flatten_with_path(like)
+    return jax.tree.unflatten(structure, [jax.numpy.asarray(arrays[_name(path)]) for path, _ in paths])
+
+
+def _name(path: tuple[object, ...]) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator=".")

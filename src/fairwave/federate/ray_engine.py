@@ -1,0 +1,37 @@
+"""A federation on Flower's own simulation engine, which runs the devices as Ray actors."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+from flwr.simulation import run_simulation
+
+from fairwave.errors import ArgumentError
+from fairwave.federate.brief import Brief
+from fairwave.federate.client_app import app_of
+from fairwave.federate.logbook import DEVICES, Hear
+from fairwave.federate.processes import QUIET
+from fairwave.federate.strategy import UtilityFair
+
+
+def federate_on_ray(brief: Brief, folder: Path, command: str = "", hear: Hear = lambda line: None) -> None:
+    """Run a brief into a folder, a device per actor and an actor per core."""
+    if importlib.util.find_spec("ray") is None:
+        raise ArgumentError("--engine ray: Ray is not installed; install it with: pip install 'fairwave[ray]'")
+    os.environ.update(QUIET)
+    server = ServerApp()
+
+    @server.main()
+    def main(grid: Grid, context: Context) -> None:
+        UtilityFair(brief, folder, command, hear=hear).start(grid)
+
+    run_simulation(
+        server_app=server,
+        client_app=app_of(lambda: brief, folder.resolve() / DEVICES),
+        num_supernodes=brief.order.scenario.cell.num_devices,
+        backend_config={"client_resources": {"num_cpus": 1.0, "num_gpus": 0.0}},
+    )

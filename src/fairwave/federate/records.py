@@ -1,0 +1,135 @@
+"""Tasks and answers as Flower's records, and back. Nothing that arrives is trusted to have the agreed form."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
+
+from fairwave.federate.protocol import VERSION, Answer, NamedArrays, Phase, Status, Task
+
+TASK, ANSWER, TELEMETRY = "fairwave.task", "fairwave.answer", "fairwave.telemetry"
+COPY, MEAN_GRADIENT, ARRAYS = "copy", "mean-gradient", "arrays"
+
+_Kind = TypeVar("_Kind", int, float, str, bytes)
+
+
+class Unreadable(Exception):
+    """A message without the records or values that are agreed on; the text names them, never their content."""
+
+
+def task_to_records(task: Task) -> RecordDict:
+    """A task as it travels."""
+    records = RecordDict()
+    records[TASK] = ConfigRecord(
+        {
+            "version": VERSION,
+            "federation": task.federation,
+            "scheme": task.scheme,
+            "seed": task.seed,
+            "round": task.round,
+            "phase": str(task.phase),
+            "deviation": task.deviation,
+            "scored-round": task.scored_round,
+        }
+    )
+    for name, arrays in ((COPY, task.copy), (MEAN_GRADIENT, task.mean_gradient)):
+        if arrays is not None:
+            records[name] = to_arrays(arrays)
+    return records
+
+
+def task_from_records(records: RecordDict) -> Task:
+    """What `task_to_records` wrote."""
+    told = _config(records, TASK)
+    if value(told, "version", int) != VERSION:
+        raise Unreadable(f"{TASK}: version {value(told, 'version', int)}, this device speaks {VERSION}")
+    return Task(
+        federation=value(told, "federation", str),
+        scheme=value(told, "scheme", str),
+        seed=value(told, "seed", int),
+        round=value(told, "round", int),
+        phase=Phase(value(told, "phase", str)),
+        deviation=value(told, "deviation", float),
+        scored_round=value(told, "scored-round", int),
+        copy=from_arrays(records, COPY),
+        mean_gradient=from_arrays(records, MEAN_GRADIENT),
+    )
+
+
+def answer_to_records(answer: Answer) -> RecordDict:
+    """An answer as it travels."""
+    records = RecordDict()
+    records[ANSWER] = ConfigRecord(
+        {
+            "version": VERSION,
+            "round": answer.round,
+            "status": str(answer.status),
+            "num-examples": answer.examples,
+            "spent": answer.spent,
+            "told-noise-std": answer.told_noise_std,
+            "told-loss": answer.told_loss,
+        }
+    )
+    if answer.arrays is not None:
+        records[ARRAYS] = to_arrays(answer.arrays)
+    if answer.telemetry:
+        records[TELEMETRY] = MetricRecord({name: float(number) for name, number in answer.telemetry.items()})
+    return records
+
+
+def answer_from_records(records: RecordDict) -> Answer:
+    """What `answer_to_records` wrote, or a client of another framework."""
+    told = _config(records, ANSWER)
+    if value(told, "version", int) != VERSION:
+        raise Unreadable(f"{ANSWER}: another version")
+    status = value(told, "status", str)
+    if status not in list(Status):
+        raise Unreadable(f"{ANSWER}: unknown status")
+    telemetry = records.get(TELEMETRY)
+    extra = telemetry if isinstance(telemetry, MetricRecord) else {}
+    return Answer(
+        round=value(told, "round", int),
+        status=Status(status),
+        arrays=from_arrays(records, ARRAYS),
+        examples=value(told, "num-examples", int),
+        spent=value(told, "spent", int),
+        told_noise_std=value(told, "told-noise-std", float),
+        told_loss=value(told, "told-loss", float),
+        telemetry={name: float(number) for name, number in extra.items() if isinstance(number, int | float)},
+    )
+
+
+def to_arrays(arrays: NamedArrays) -> ArrayRecord:
+    """Named arrays as a record."""
+    return ArrayRecord({name: Array(array) for name, array in arrays.items()})
+
+
+def from_arrays(records: RecordDict, name: str) -> NamedArrays | None:
+    """Named arrays out of a record; None if there is none."""
+    record = records.get(name)
+    if record is None:
+        return None
+    if not isinstance(record, ArrayRecord):
+        raise Unreadable(f"{name}: no record of arrays")
+    try:
+        return {key: array.numpy() for key, array in record.items()}
+    except Exception:  # bytes that are no array can fail anywhere in NumPy's reader
+        raise Unreadable(f"{name}: an array that cannot be read") from None
+
+
+def value(record: ConfigRecord, name: str, kind: type[_Kind]) -> _Kind:
+    """A value of the agreed kind; a whole number will do for a real one."""
+    held = record.get(name)
+    if kind is float and type(held) is int:
+        return kind(held)
+    if type(held) is not kind:
+        raise Unreadable(f"'{name}': missing, or not {kind.__name__}")
+    return held
+
+
+def _config(records: RecordDict, name: str) -> ConfigRecord:
+    record = records.get(name)
+    if not isinstance(record, ConfigRecord):
+        raise Unreadable(f"{name}: no such record")
+    return record

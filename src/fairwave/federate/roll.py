@@ -1,0 +1,85 @@
+"""Which node is which device. Nodes come and go and change their numbers; a device is known by its own, and its key."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+
+from flwr.app import ConfigRecord, Message, RecordDict
+from flwr.serverapp import Grid
+
+from fairwave.federate.exchange import exchange
+from fairwave.federate.protocol import VERSION
+from fairwave.federate.records import Unreadable, value
+from fairwave.federate.roster import Roster
+
+GREETING = "query.hello"
+HELLO = "fairwave.hello"
+_PATIENCE_S = 60.0
+
+
+class Roll:
+    """The devices that are connected."""
+
+    def __init__(
+        self, grid: Grid, num_devices: int, roster: Roster | None, deadline_s: float, tell: Callable[..., None]
+    ) -> None:
+        """With a roster, a device must prove that it holds its key; without, its word is taken."""
+        self._grid, self._num_devices, self._roster, self._tell = grid, num_devices, roster, tell
+        self._deadline_s = min(deadline_s, _PATIENCE_S)
+        self._node_of: dict[int, int] = {}
+        self._refused: set[int] = set()
+
+    def call(self) -> dict[int, int]:
+        """The node of every device that is connected now; nodes that are new are asked who they are."""
+        there = set(self._grid.get_node_ids())
+        self._node_of = {device: node for device, node in self._node_of.items() if node in there}
+        self._refused &= there
+        new = sorted(there - set(self._node_of.values()) - self._refused)
+        if new:
+            question = secrets.token_bytes(16)
+            greeting = {node: _greeting(question) for node in new}
+            for node, reply in exchange(self._grid, greeting, GREETING, "hello", self._deadline_s).items():
+                self._admit(node, reply, question)
+        return dict(self._node_of)
+
+    def wait_for(self, enough: Callable[[dict[int, int]], bool], wait_s: float) -> dict[int, int]:
+        """The same, once there are enough, or when waiting is over."""
+        end = time.monotonic() + wait_s
+        there = self.call()
+        while not enough(there) and time.monotonic() < end:
+            time.sleep(min(1.0, wait_s))
+            there = self.call()
+        return there
+
+    def _admit(self, node: int, reply: Message, question: bytes) -> None:
+        if reply.has_error():  # it may be starting: it is asked again
+            return
+        try:
+            device = self._introduced(reply.content, question)
+        except Unreadable as error:
+            self._refused.add(node)
+            self._tell("refused", why=str(error))
+            return
+        self._node_of[device] = node
+        self._tell("joined", device=device)
+
+    def _introduced(self, records: RecordDict, question: bytes) -> int:
+        told = records.get(HELLO)
+        if not isinstance(told, ConfigRecord):
+            raise Unreadable("a node that does not introduce itself")
+        device = value(told, "partition-id", int)
+        if value(told, "version", int) != VERSION:
+            raise Unreadable(f"device {device}: speaks another version of the protocol")
+        if not 0 <= device < self._num_devices:
+            raise Unreadable(f"device {device}: the scenario has devices 0 to {self._num_devices - 1}")
+        if self._roster is not None and not self._roster.vouches(device, question, value(told, "signature", bytes)):
+            raise Unreadable(f"device {device}: no proof that the node holds its key")
+        if device in self._node_of:
+            raise Unreadable(f"device {device}: another node is already connected as this device")
+        return device
+
+
+def _greeting(question: bytes) -> RecordDict:
+    return RecordDict({HELLO: ConfigRecord({"version": VERSION, "question": question})})

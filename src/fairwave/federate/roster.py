@@ -1,0 +1,48 @@
+"""Who may speak for which device: public keys by device number, and the proof of holding the private one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from fairwave.errors import FederationError
+
+_HASH = ec.ECDSA(hashes.SHA384())
+
+
+class Roster:
+    """A folder of public keys, `0.pub` for device 0."""
+
+    def __init__(self, folder: Path) -> None:
+        self._keys = {
+            int(path.stem): serialization.load_ssh_public_key(path.read_bytes()) for path in folder.glob("*.pub")
+        }
+        if not self._keys:
+            raise FederationError(f"{folder}: holds no public key; give each device's as NUMBER.pub")
+
+    def vouches(self, device: int, question: bytes, signature: bytes) -> bool:
+        """Whether the signature of a question is that of a device's key."""
+        key = self._keys.get(device)
+        if not isinstance(key, ec.EllipticCurvePublicKey):
+            return False
+        try:
+            key.verify(signature, spoken(device, question), _HASH)
+        except InvalidSignature:
+            return False
+        return True
+
+
+def sign(key_file: Path, device: int, question: bytes) -> bytes:
+    """A device's proof that it holds its key."""
+    key = serialization.load_ssh_private_key(key_file.read_bytes(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise FederationError(f"{key_file}: no elliptic-curve key; make one with 'fairwave federate init'")
+    return key.sign(spoken(device, question), _HASH)
+
+
+def spoken(device: int, question: bytes) -> bytes:
+    """What is signed: it cannot be taken for anything else that the key signs."""
+    return b"fairwave device %d: " % device + question

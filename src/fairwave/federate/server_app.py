@@ -1,0 +1,37 @@
+"""The access point as a Flower ServerApp. Its run-config names the run folder (`out`) and a `roster` of public keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from fairwave.errors import FairwaveError
+from fairwave.federate.brief import read_brief
+from fairwave.federate.logbook import note
+from fairwave.federate.roster import Roster
+from fairwave.federate.strategy import UtilityFair
+
+
+def server_app(folder: Path) -> ServerApp:
+    """The app of a folder that holds a brief."""
+    app = ServerApp()
+
+    @app.main()
+    def main(grid: Grid, context: Context) -> None:
+        config = context.run_config
+        out, roster = Path(str(config["out"])), str(config.get("roster", ""))
+        strategy = UtilityFair(
+            read_brief(folder),
+            out,
+            str(config.get("command", "")),
+            Roster(Path(roster)) if roster else None,
+        )
+        try:
+            strategy.start(grid)
+        except FairwaveError as error:  # Flower keeps what a ServerApp raises to itself
+            note(out, "failed", why=str(error))
+            raise
+
+    return app
