@@ -24,6 +24,11 @@ PER_DEVICE = (
 )  # fmt: skip
 OF_THE_MOVING = ("distance_now_m",)
 """Per device, where devices move."""
+FAULTS = ("gradient_fault", "update_fault")
+OF_FEDERATED_DEVICES = (*FAULTS, "wall_time_s")
+"""Per device, in federations: why an exchange went without it, and how long it trained."""
+OF_FEDERATED_ROUNDS = ("gradient_exchange_s", "update_exchange_s", "round_s")
+"""Per round, in federations: wall time."""
 PER_ROUND = ("global_loss", "test_accuracy", "membership_auc")
 
 Arrays = dict[str, np.ndarray]

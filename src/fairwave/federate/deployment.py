@@ -26,7 +26,7 @@ def federate_on_loopback(
     folder: Path,
     command: str,
     hear: Hear = lambda line: None,
-    started: Callable[[Loopback], None] = lambda network: None,
+    network: Callable[[Brief, Path, str], Loopback] = Loopback,
 ) -> None:
     """Run a brief into a folder, on processes and sockets of this machine.
 
@@ -34,9 +34,8 @@ def federate_on_loopback(
     """
     with _ended_by_sigterm():
         for _ in range(1 + MOST_RESTARTS):
-            with Loopback(brief, folder, command) as network:
-                started(network)
-                if _followed(network, network.submit(), Log(folder / LOG), hear):
+            with network(brief, folder, command) as running:
+                if _followed(running, running.submit(), Log(folder / LOG), hear):
                     return
             hear({"event": "restarted"})
     raise FederationError(f"the SuperLink died {1 + MOST_RESTARTS} times; see {folder / LOGS}")

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
-from fairwave.federate.faults import Expected, Fault, fault_in
+from fairwave.federate.faults import Expected, fault_in
 from fairwave.federate.protocol import Answer
 from fairwave.federate.records import Unreadable, answer_from_records
+from fairwave.runs.faults import Fault
 
 POLL_S = 0.2
 _EXPIRED, _NO_REPLY, _GONE = 3, 4, 5

@@ -1,39 +1,17 @@
-"""Every way in which an answer can be no good, each with a name under which it is counted."""
+"""What an answer is held against before it is used."""
 
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Mapping
 
 import numpy as np
 
 from fairwave.federate.protocol import Answer, Status
+from fairwave.runs.faults import Fault
 
 MOST_STEPS = 2**53
 """No device has done more."""
-
-
-class Fault(enum.IntEnum):
-    """Append only; stored results hold these numbers."""
-
-    NONE = 0
-    NO_ANSWER = 1
-    """Nothing came before the deadline."""
-    DISCONNECTED = 2
-    """The device went away while it was asked."""
-    FAILED = 3
-    """The device's program raised an error or died."""
-    UNREADABLE = 4
-    """Records or values are missing, or of another kind than agreed."""
-    OTHER_ROUND = 5
-    """It is for another round, or the device knows of another."""
-    OTHER_SHAPE = 6
-    OTHER_TYPE = 7
-    NOT_FINITE = 8
-    TOO_LONG = 9
-    OTHER_EXAMPLES = 10
-    """It tells another number of samples than agreed, on which the privacy account stands."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,14 +39,6 @@ def fault_in(answer: Answer, expected: Expected) -> Fault:
     if answer.status is not Status.SENT:
         return Fault.NONE
     return Fault.UNREADABLE if answer.arrays is None else _fault_in_arrays(answer.arrays, expected)
-
-
-def by_name(faults: np.ndarray) -> dict[str, list[int]]:
-    """Devices by the name of their fault."""
-    named: dict[str, list[int]] = {}
-    for device in np.flatnonzero(faults):
-        named.setdefault(Fault(int(faults[device])).name.lower(), []).append(int(device))
-    return named
 
 
 def _fault_in_arrays(arrays: Mapping[str, np.ndarray], expected: Expected) -> Fault:

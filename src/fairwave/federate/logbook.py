@@ -19,11 +19,12 @@ from fairwave.engine.state import Books
 from fairwave.errors import StoreError
 from fairwave.federate.brief import Brief
 from fairwave.federate.diary import replace_file
+from fairwave.federate.protocol import named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.runs.database import locked
-from fairwave.runs.folder import FEDERATION, holds_run, make_folder, refuse_another_scenario, surroundings
+from fairwave.runs.folder import FEDERATION, holds_run, make_folder, planned, surroundings
 from fairwave.runs.order import Track
-from fairwave.runs.packing import pack_state, unpack_state
+from fairwave.runs.packing import pack, pack_state, unpack_state
 from fairwave.runs.store import RunStore
 from fairwave.types import Key
 
@@ -32,6 +33,8 @@ SECRET = "release.key"
 ASKED = "asked.json"
 DEVICES = "devices"
 """Folder of the devices' diaries, where devices and access point share a machine."""
+MODELS = "models"
+"""Folder of the trained models, as .npz."""
 LOGS = "logs"
 """Folder of what Flower's programs say."""
 NAME = "federation"
@@ -50,7 +53,7 @@ class Logbook:
 
     def __enter__(self) -> Logbook:
         if not holds_run(self.folder):
-            make_folder(self.folder, known=(LOG, SECRET, ASKED, DEVICES, LOGS))
+            make_folder(self.folder, known=(LOG, SECRET, ASKED, DEVICES, LOGS, MODELS))
         self._lock = locked(self.folder)
         self._lock.__enter__()
         try:
@@ -72,13 +75,13 @@ class Logbook:
         about = {"command": self._command, "kind": FEDERATION} | surroundings()
         if not holds_run(self.folder):
             return RunStore.create(self.folder, self._brief.order, {**about, NAME: secrets.token_hex(8)})
+        wanted = planned(self._brief.order, self.folder)
         store = RunStore(self.folder, write=True)
         try:
             if NAME not in store.about:
                 raise StoreError(f"{self.folder}: holds a simulation, not a federation; choose another --out")
-            refuse_another_scenario(self.folder, store.order, self._brief.order)
-            if store.order != self._brief.order:
-                store.extend(self._brief.order, about)
+            if store.order != wanted:
+                store.extend(wanted, about)
         except BaseException:
             store.close()
             raise
@@ -127,7 +130,11 @@ class Logbook:
     def append(
         self, track: Track, number: int, arrays: Arrays, releases: list[ReleaseEvent], books: Books, *, last: bool
     ) -> None:
-        """Store a round."""
+        """Store a round; its model is written first, so that a stored round always has one."""
+        round_name = f"-round-{number + 1}" if self._brief.settings.keep_models == "all" else ""
+        (self.folder / MODELS).mkdir(exist_ok=True)
+        model = self.folder / MODELS / f"{track.scheme}-{track.seed}{round_name}.npz"
+        replace_file(model, pack(named_arrays(books.global_params)))
         self.store.append(track, number, arrays, releases, pack_state(books), last=last)
         (self.folder / ASKED).unlink(missing_ok=True)
 

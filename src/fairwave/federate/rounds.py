@@ -18,11 +18,12 @@ from fairwave.errors import FederationError
 from fairwave.federate.access_point import AccessPoint, Answers
 from fairwave.federate.brief import Brief
 from fairwave.federate.exchange import exchange, read
-from fairwave.federate.faults import Expected, by_name
+from fairwave.federate.faults import Expected
 from fairwave.federate.logbook import Logbook
 from fairwave.federate.protocol import NamedArrays, Phase, Status, Task, named_arrays
 from fairwave.federate.records import task_to_records
 from fairwave.federate.roll import Roll
+from fairwave.runs.faults import by_name
 from fairwave.runs.order import Track
 from fairwave.runs.training import target_reached
 

@@ -24,6 +24,8 @@ class Settings(Group):
     """Longest gradient or update that is accepted."""
     noise: Literal["hardened", "simulation"] = "hardened"
     """Root of each party's noise: its own secret, or the scenario's seed, which all know: repeatable, no protection."""
+    keep_models: Literal["last", "all"] = "last"
+    """Which of the access point's models stay beside the run: the last of each scheme and seed, or every round's."""
     telemetry: bool = False
     """For experiments: devices tell their plan, energy and time and, where no proof forbids it, their losses."""
     energy: Literal["measured", "model"] = "measured"

@@ -39,8 +39,7 @@ def privacy_section(account: RunAccount, results: xr.Dataset) -> str:
             sentences,
             table(heads, rows),
             listed,
-            f'<h4>Membership inference</h4><p class="caption">{html.escape(ATTACK)}</p>',
-            _attack_table(results),
+            _attack(results),
         )
     )
 
@@ -66,11 +65,14 @@ def _device_rows(scheme: SchemeAccount, delta: float) -> list[tuple[object, ...]
     ]
 
 
-def _attack_table(results: xr.Dataset) -> str:
-    rounds = milestones(results)
-    auc = results["membership_auc"]
+def _attack(results: xr.Dataset) -> str:
+    """Nothing where nobody has the training data to try it with, as in a federation."""
+    rounds, auc = milestones(results), results["membership_auc"]
+    if not bool(auc.notnull().any()):
+        return ""
     rows = [
         (name, *(with_interval(at_round(auc, name, number), 4) for number in rounds))
         for name in map(str, results["scheme"].values)
     ]
-    return table(("scheme", *(f"AUC, round {number}" for number in rounds)), rows)
+    opening = f'<h4>Membership inference</h4><p class="caption">{html.escape(ATTACK)}</p>'
+    return opening + table(("scheme", *(f"AUC, round {number}" for number in rounds)), rows)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fairwave.metrics.intervals import Interval
 from fairwave.report.cheating_section import cheating_section
 from fairwave.report.device_losses import device_losses_section
+from fairwave.report.federation_section import federation_section
 from fairwave.report.figure_data import Panel
 from fairwave.report.headlines import PAPER_ROUNDS, SHOWN_ROUNDS, headlines
 from fairwave.report.interactive_figures import holdings_html, panel_html
@@ -42,8 +43,9 @@ def section(run: RunReport, number: int) -> str:
     prefix = f"run-{number}-"
     results = run.results
     figures = [_figure(panel.title, panel.caption, panel_html(panel, prefix)) for panel in run.panels]
-    held = "Samples per device and class, first seed."
-    figures.append(_figure("Who holds what", held, holdings_html(results, prefix)))
+    if results.sizes["class"] > 1:  # in a federation, only the devices know their classes
+        held = "Samples per device and class, first seed."
+        figures.append(_figure("Who holds what", held, holdings_html(results, prefix)))
     about = [(name, value) for name, value in results.attrs.items() if name not in ("scenario", "format", "rounds")]
     return "".join(
         (
@@ -59,6 +61,7 @@ def section(run: RunReport, number: int) -> str:
             "<h3>Energy and fairness</h3>",
             _fairness_table(results),
             cheating_section(results),
+            federation_section(results),
             privacy_section(run.privacy, results),
             "<h3>How it was made</h3>",
             table(("", ""), about),

@@ -54,14 +54,19 @@ def loss_spread(results: xr.Dataset) -> xr.DataArray:
 
 def rounds_reached(results: xr.Dataset) -> xr.DataArray:
     """Rounds that each scheme and seed has done."""
-    return results["global_loss"].notnull().sum("round")
+    return _done(results).sum("round")
 
 
 def common_rounds(results: xr.Dataset, one: str, other: str) -> xr.Dataset:
     """Two schemes, over the rounds that both have done: seed by seed, the same channels."""
     by_round = [name for name, variable in results.data_vars.items() if "round" in variable.dims]
     pair = results[by_round].sel(scheme=[one, other])
-    return pair.where(pair["global_loss"].notnull().all("scheme"))
+    return pair.where(_done(pair).all("scheme"))
+
+
+def _done(results: xr.Dataset) -> xr.DataArray:
+    """Whether a scheme and seed has done a round: every device then has a deviation."""
+    return results["deviation"].isel(device=0).notnull()
 
 
 def milestones(results: xr.Dataset) -> list[int]:

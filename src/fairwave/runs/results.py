@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairwave.engine.records import FROM_PLAN, OF_THE_MOVING, PER_DEVICE, PER_ROUND, Arrays
+from fairwave.engine.records import (
+    FAULTS,
+    FROM_PLAN,
+    OF_FEDERATED_DEVICES,
+    OF_FEDERATED_ROUNDS,
+    OF_THE_MOVING,
+    PER_DEVICE,
+    PER_ROUND,
+    Arrays,
+)
+from fairwave.runs.faults import Fault, fault_name
 from fairwave.runs.order import Track
 
 if TYPE_CHECKING:
@@ -33,14 +43,15 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
 
     by_device = ("scheme", "seed", "round", "device")
     held = next(rounds[0] for rounds in records.values() if rounds)
-    moving = [name for name in OF_THE_MOVING if name in held]
+    moving = [name for name in (*OF_THE_MOVING, *OF_FEDERATED_DEVICES) if name in held]
+    timed = [name for name in OF_FEDERATED_ROUNDS if name in held]
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
         name: (by_device, stacked(name)) for name in (*FROM_PLAN, *PER_DEVICE, "outage", *moving)
     }
-    variables |= {name: (by_device[:3], stacked(name)) for name in PER_ROUND}
+    variables |= {name: (by_device[:3], stacked(name)) for name in (*PER_ROUND, *timed)}
     laid_out = {name: np.stack([layouts[seed][name] for seed in seeds]) for name in layouts[seeds[0]]}
     variables["samples"] = (("seed", "device", "class"), laid_out.pop("samples"))
-    return xr.Dataset(
+    dataset = xr.Dataset(
         variables,
         coords={
             "scheme": list(schemes),
@@ -50,6 +61,9 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
             **{name: (("seed", "device"), values) for name, values in laid_out.items()},
         },
     )
+    for name in (name for name in FAULTS if name in dataset):  # what the numbers mean, as NetCDF's conventions tell it
+        dataset[name].attrs = {"flag_values": list(map(int, Fault)), "flag_meanings": " ".join(map(fault_name, Fault))}
+    return dataset
 
 
 def _padded(rounds: list[np.ndarray], most: int, example: np.ndarray) -> np.ndarray:

@@ -18,9 +18,9 @@ from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.privacy.ledger import event as ledger_event
 from fairwave.runs import store as store_module
 from fairwave.runs.database import FILE, locked
+from fairwave.runs.folder import holds_run
 from fairwave.runs.order import Order, Track
 from fairwave.runs.seal import FILE as SEAL
-from fairwave.runs.folder import holds_run
 from fairwave.runs.store import RunStore
 
 TRACKS = (Track("proposed", 0), Track("max_power", 0))

@@ -1,0 +1,50 @@
+"""What only a federation has to tell: answers that were no good, and where the time went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairwave.report.tables import table
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_EXCHANGES = (("gradient", "gradient_fault"), ("update", "update_fault"))
+_TIMES = (("gradient_exchange_s", "gradient exchange"), ("update_exchange_s", "update exchange"), ("round_s", "round"))
+
+
+def federation_section(results: xr.Dataset) -> str:
+    """Two tables, or nothing for a simulation."""
+    if "update_fault" not in results:
+        return ""
+    told = (
+        "Devices were processes, and messages went over a network. An answer that came too late, could not be read or "
+        "was not what was agreed is not used; its device keeps its copy and its deviation. The access point has no "
+        "training data, so that it cannot tell the loss of its own model over all of them."
+    )
+    faults = _faults(results) or [("", "none", "", "")]
+    return (
+        f'<h3>Federation</h3><p class="caption">{told}</p>'
+        + table(("scheme", "fault", "answers", "devices"), faults)
+        + table(("scheme", *(f"{title} (s), median" for _, title in _TIMES)), _times(results))
+    )
+
+
+def _faults(results: xr.Dataset) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    for scheme in map(str, results["scheme"].values):
+        for exchange, name in _EXCHANGES:
+            codes, meanings = results[name].sel(scheme=scheme), str(results[name].attrs["flag_meanings"]).split()
+            for code, meaning in zip(results[name].attrs["flag_values"], meanings, strict=True):
+                met = codes == code
+                if code and bool(met.any()):
+                    who = [str(device) for device in results["device"].values if bool(met.sel(device=device).any())]
+                    rows.append((scheme, f"{exchange}: {meaning}", int(met.sum()), ", ".join(who)))
+    return rows
+
+
+def _times(results: xr.Dataset) -> list[tuple[object, ...]]:
+    return [
+        (scheme, *(f"{float(results[name].sel(scheme=scheme).median()):.2f}" for name, _ in _TIMES))
+        for scheme in map(str, results["scheme"].values)
+    ]

@@ -1,0 +1,98 @@
+"""Small federations for tests: three devices, a softmax model, seconds at most."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import numpy as np
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
+
+from fairwave.engine.records import Arrays, as_arrays
+from fairwave.federate.brief import Brief
+from fairwave.federate.client_app import app_of
+from fairwave.federate.in_process import federate_in_process
+from fairwave.federate.logbook import DEVICES, MODELS
+from fairwave.federate.protocol import NamedArrays, named_arrays
+from fairwave.federate.settings import Settings
+from fairwave.privacy.ledger import ReleaseEvent
+from fairwave.runs.order import Order, Track
+from fairwave.runs.store import RunStore
+from fairwave.runs.training import Workshop, iterate
+from fairwave.scenario.loading import load_scenario
+
+TINY = (
+    "cell.num_devices=3",
+    "data.samples_per_device=60",
+    "learning.model=softmax",
+    "learning.layer_sizes=[784, 10]",
+    "learning.batch_size=16",
+    "compute.bits_per_iteration=800e3",  # as with batches of 128: a plan of some 80 iterations
+)
+REPEATABLE = Settings(noise="simulation", telemetry=True, energy="model", keep_models="all", deadline_s=30.0)
+TRACK = Track("proposed", 0)
+
+Meddle = Callable[[ClientApp, Message, Context], Message]
+"""Given the honest app, what really answers a message."""
+
+
+def tiny(*overrides: str, preset: str = "small", rounds: int = 3, scheme: str = "proposed") -> Order:
+    return Order(load_scenario(preset, [*TINY, *overrides]), (scheme,), (0,), rounds)
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What a federation with one scheme and seed has stored."""
+
+    records: list[Arrays]
+    releases: list[ReleaseEvent]
+
+    def of(self, content: str) -> list[ReleaseEvent]:
+        """What devices have released of a kind, round by round."""
+        return [event for event in self.releases if (event.content, event.sender) == (content, "device")]
+
+
+def outcome(folder: Path) -> Outcome:
+    store = RunStore(folder)
+    track = next(store.order.tracks())
+    held = Outcome(store.records(track), [event for _, event in store.releases(track)])
+    store.close()
+    return held
+
+
+def federated(order: Order, folder: Path, settings: Settings = REPEATABLE, meddle: Meddle | None = None) -> Outcome:
+    """A finished federation in one process."""
+    brief = Brief(order, settings)
+    honest = app_of(lambda: brief, folder / DEVICES)
+    federate_in_process(brief, folder, "test", app=honest if meddle is None else Meddled(honest, meddle))
+    return outcome(folder)
+
+
+class Meddled(ClientApp):
+    """An app whose every message passes through other hands."""
+
+    def __init__(self, honest: ClientApp, meddle: Meddle) -> None:
+        super().__init__()
+        self._honest, self._meddle = honest, meddle
+
+    def __call__(self, message: Message, context: Context) -> Message:
+        return self._meddle(self._honest, message, context)
+
+
+def model_of_round(folder: Path, number: int, track: Track = TRACK) -> NamedArrays:
+    with np.load(folder / MODELS / f"{track.scheme}-{track.seed}-round-{number}.npz") as held:
+        return {name: held[name] for name in held.files}
+
+
+def simulated(order: Order) -> list[tuple[NamedArrays, Arrays]]:
+    """Model and record of every round, by the simulator."""
+    cell = Workshop(order).cell(next(order.tracks()))
+    return [(named_arrays(state.global_params), as_arrays(record)) for state, record in iterate(cell, order.rounds)]
+
+
+def close(one: NamedArrays, other: NamedArrays, tolerance: float = 1e-6) -> bool:
+    same = jax.tree.map(lambda a, b: bool(np.allclose(a, b, rtol=0.0, atol=tolerance)), one, other)
+    return set(one) == set(other) and all(same.values())

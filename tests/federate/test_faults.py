@@ -1,0 +1,221 @@
+"""Answers that are no good: each is named, counted and left out, and the model is that of the good ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+from fairwave.errors import FederationError
+from fairwave.federate import exchange, in_process
+from fairwave.federate.protocol import NamedArrays
+from fairwave.federate.records import ANSWER, ARRAYS, TELEMETRY
+from fairwave.runs.faults import Fault
+from tests.federate.parties import REPEATABLE, Meddle, close, federated, model_of_round, tiny
+
+pytestmark = pytest.mark.faults
+
+CULPRIT, ROUND = 1, 1
+"""Device and round (from 0) of the fault."""
+
+Change = Callable[[RecordDict], None]
+
+
+def _arrays(change: Callable[[np.ndarray], np.ndarray]) -> Change:
+    def spoil(records: RecordDict) -> None:
+        held = records[ARRAYS]
+        records[ARRAYS] = ArrayRecord({name: Array(change(array.numpy())) for name, array in held.items()})  # type: ignore[attr-defined]
+
+    return spoil
+
+
+def _told(name: str, value: int | float | str) -> Change:
+    def spoil(records: RecordDict) -> None:
+        records[ANSWER] = ConfigRecord({**records[ANSWER], name: value})  # type: ignore[dict-item]
+
+    return spoil
+
+
+def _at_one_place(value: float) -> Change:
+    def change(array: np.ndarray) -> np.ndarray:
+        changed = array.copy()
+        changed.flat[-1] = value
+        return changed
+
+    return _arrays(change)
+
+
+def _without(name: str) -> Change:
+    def spoil(records: RecordDict) -> None:
+        del records[name]
+
+    return spoil
+
+
+def _garbled(records: RecordDict) -> None:
+    records[ARRAYS] = ArrayRecord({name: Array("float32", (1,), "numpy.ndarray", b"no array") for name in ("0.bias",)})
+
+
+def _raise(records: RecordDict) -> None:
+    raise RuntimeError("a device's program failed")
+
+
+SPOILED: dict[str, tuple[Change, Fault]] = {
+    "NaN": (_at_one_place(np.nan), Fault.NOT_FINITE),
+    "infinity": (_at_one_place(np.inf), Fault.NOT_FINITE),
+    "another shape": (_arrays(lambda array: array[..., None]), Fault.OTHER_SHAPE),
+    "another type": (_arrays(lambda array: array.astype(np.float64)), Fault.OTHER_TYPE),
+    "a huge norm": (_at_one_place(1e6), Fault.TOO_LONG),
+    "no arrays": (_without(ARRAYS), Fault.UNREADABLE),
+    "no answer record": (_without(ANSWER), Fault.UNREADABLE),
+    "bytes that are no array": (_garbled, Fault.UNREADABLE),
+    "a word for a number": (_told("round", "two"), Fault.UNREADABLE),
+    "an unknown status": (_told("status", "fine"), Fault.UNREADABLE),
+    "another version": (_told("version", 99), Fault.UNREADABLE),
+    "another round": (_told("round", 0), Fault.OTHER_ROUND),
+    "more examples": (_told("num-examples", 6_000), Fault.OTHER_EXAMPLES),
+    "noise that is not a number": (_told("told-noise-std", float("nan")), Fault.NOT_FINITE),
+    "negative noise": (_told("told-noise-std", -1.0), Fault.UNREADABLE),
+    "an exception": (_raise, Fault.FAILED),
+}
+
+
+class Saboteur:
+    """Spoils one device's answers in one round and exchange; remembers every update that was sent."""
+
+    def __init__(self, phase: str, spoil: Change) -> None:
+        self._phase, self._spoil = phase, spoil
+        self.updates: dict[int, dict[int, NamedArrays]] = {}
+
+    def __call__(self, honest: ClientApp, message: Message, context: Context) -> Message:
+        reply, number = honest(message, context), int(message.metadata.group_id) if _trains(message) else -1
+        device = int(context.node_config["partition-id"])
+        if device == CULPRIT and number == ROUND and message.metadata.message_type == f"train.{self._phase}":
+            self._spoil(reply.content)
+            return reply
+        if message.metadata.message_type == "train.update":
+            arrays = reply.content[ARRAYS]
+            self.updates.setdefault(number, {})[device] = {name: array.numpy() for name, array in arrays.items()}  # type: ignore[attr-defined]
+        return reply
+
+
+def _trains(message: Message) -> bool:
+    return message.metadata.message_type.startswith("train")
+
+
+def _mean_of_the_good(before: NamedArrays, updates: dict[int, NamedArrays]) -> NamedArrays:
+    """The paper's aggregation, in plain NumPy."""
+    good = list(updates.values())
+    return {name: before[name] + np.mean([each[name] for each in good], axis=0, dtype=np.float64) for name in before}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_a_bad_update_is_counted_and_left_out(name: str, tmp_path: Path) -> None:
+    spoil, fault = SPOILED[name]
+    saboteur = Saboteur("update", spoil)
+    store = federated(tiny(), tmp_path / "run", meddle=saboteur)
+    stored = store.records
+    expected = np.zeros(3)
+    expected[CULPRIT] = fault
+    assert stored[ROUND]["update_fault"].tolist() == expected.tolist()
+    assert not any(stored[number]["update_fault"].any() for number in (0, 2))
+    assert stored[ROUND]["delivered"].tolist() == [True, False, True]
+    assert stored[2]["delivered"].all()  # it is welcome again in the next round
+    assert stored[ROUND]["deviation"][CULPRIT] == stored[0]["deviation"][CULPRIT]
+    assert set(saboteur.updates[ROUND]) == {0, 2}
+    for number in (ROUND, 2):
+        before = model_of_round(tmp_path / "run", number)
+        assert close(model_of_round(tmp_path / "run", number + 1), _mean_of_the_good(before, saboteur.updates[number]))
+
+
+@pytest.mark.parametrize("name", ["NaN", "another shape", "an exception"])
+def test_a_bad_gradient_takes_its_device_out_of_the_round(name: str, tmp_path: Path) -> None:
+    spoil, fault = SPOILED[name]
+    saboteur = Saboteur("gradient", spoil)
+    store = federated(tiny(), tmp_path / "run", meddle=saboteur)
+    stored = store.records
+    assert stored[ROUND]["gradient_fault"].tolist() == [0, int(fault), 0]
+    assert set(saboteur.updates[ROUND]) == {0, 2}
+    before = model_of_round(tmp_path / "run", ROUND)
+    assert close(model_of_round(tmp_path / "run", ROUND + 1), _mean_of_the_good(before, saboteur.updates[ROUND]))
+
+
+def test_without_the_checks_the_model_would_be_spoiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suite can fail: an access point that trusts every answer takes a long update in."""
+    monkeypatch.setattr(exchange, "fault_in", lambda answer, expected: Fault.NONE)
+    saboteur = Saboteur("update", SPOILED["a huge norm"][0])
+    federated(tiny(), tmp_path / "run", meddle=saboteur)
+    before = model_of_round(tmp_path / "run", ROUND)
+    after = model_of_round(tmp_path / "run", ROUND + 1)
+    assert not close(after, _mean_of_the_good(before, saboteur.updates[ROUND]), tolerance=1.0)
+
+
+def test_silence_until_the_deadline_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = in_process.LocalGrid.pull_messages
+
+    def deaf(self: in_process.LocalGrid, message_ids: list[str]) -> list[Message]:
+        return [reply for reply in honest(self, message_ids) if not _is_culprits(reply)]
+
+    monkeypatch.setattr(in_process.LocalGrid, "pull_messages", deaf)
+    settings = REPEATABLE.model_copy(update={"deadline_s": 2.0})
+    store = federated(tiny(), tmp_path / "run", settings)
+    stored = store.records
+    assert stored[ROUND]["gradient_fault"].tolist() == [0, int(Fault.NO_ANSWER), 0]
+    assert float(stored[ROUND]["gradient_exchange_s"]) >= 2.0
+
+
+def _is_culprits(reply: Message) -> bool:
+    return reply.metadata.group_id == str(ROUND) and reply.metadata.src_node_id == 1_000 + CULPRIT
+
+
+def test_too_few_answers_stop_the_federation_and_lose_nothing(tmp_path: Path) -> None:
+    def all_but_one_fail(honest: ClientApp, message: Message, context: Context) -> Message:
+        its = message.metadata.message_type == "train.update" and message.metadata.group_id == str(ROUND)
+        if its and int(context.node_config["partition-id"]) > 0:
+            raise RuntimeError
+        return honest(message, context)
+
+    meddle: Meddle = all_but_one_fail
+    with pytest.raises(FederationError, match=r"round 2: fewer than 50% .* \(failed from device 1, 2\); every stored"):
+        federated(tiny(), tmp_path / "run", meddle=meddle)
+    whole = federated(tiny(), tmp_path / "whole")
+    resumed = federated(tiny(), tmp_path / "run")
+    assert len(resumed.records) == 3
+    assert close(model_of_round(tmp_path / "run", 3), model_of_round(tmp_path / "whole", 3), tolerance=0.0)
+    assert len(whole.records) == 3
+
+
+def test_an_error_text_holds_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a device's program raises may quote its data; what reaches the access point does not."""
+    seen: list[str] = []
+    honest = exchange.read
+
+    def listening(reply: Message | None, expected: exchange.Expected) -> object:
+        if reply is not None and reply.has_error():
+            seen.append(str(reply.error.reason))
+        return honest(reply, expected)
+
+    def quotes(*rest: object, **more: object) -> object:
+        raise ValueError("sample 17 is [0.25, 0.5]")
+
+    monkeypatch.setattr("fairwave.federate.rounds.read", listening)
+    monkeypatch.setattr("fairwave.federate.device.train_device", quotes)
+    monkeypatch.setattr("fairwave.federate.device._train", quotes)
+    with pytest.raises(FederationError):
+        federated(tiny(rounds=1), tmp_path / "run")
+    assert seen
+    assert all("17" not in text and "0.25" not in text and "ValueError" in text for text in seen)
+
+
+def test_telemetry_of_the_wrong_kind_is_ignored(tmp_path: Path) -> None:
+    def strange(records: RecordDict) -> None:
+        records[TELEMETRY] = ConfigRecord({"energy_j": "much"})
+
+    store = federated(tiny(), tmp_path / "run", meddle=Saboteur("update", strange))
+    stored = store.records
+    assert not stored[ROUND]["update_fault"].any()
+    assert np.isnan(stored[ROUND]["energy_j"][CULPRIT])

@@ -1,0 +1,83 @@
+"""A federation in one process is the simulator, spread over parties that share nothing but messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairwave.federate import access_point, device
+from tests.federate.parties import close, federated, model_of_round, simulated, tiny
+
+UNKNOWN = {"global_loss", "membership_auc", "distance_now_m"}
+"""What nobody in a federation can tell."""
+SCENARIOS = {
+    "paper": (),
+    "one exchange": ("learning.gradient_exchange=false",),
+    "a bad channel": ("cell.participants=2", "cell.straggler_probability=0.3", "radio.channel_error_std=0.3"),
+    "batteries": ("compute.battery_capacity_j=0.6",),
+    "changing data": (
+        'data.partition={law="dirichlet", alpha=0.5}',
+        "data.samples_per_device=40",
+        "data.refreshed_samples=3",
+    ),
+    "moving": ('cell.mobility={law="radial", max_speed_m_per_s=20, near_m=10, far_m=300}', "radio.doppler_hz=1"),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_round_is_the_simulators(name: str, tmp_path: Path) -> None:
+    order = tiny(*SCENARIOS[name])
+    stored = federated(order, tmp_path / "run").records
+    _agree(tmp_path / "run", stored, order)
+
+
+@pytest.mark.parametrize("scheme", ["max_power", "q_fedavg", "ditto"])
+def test_other_schemes_agree_too(scheme: str, tmp_path: Path) -> None:
+    order = tiny(scheme=scheme, rounds=2)
+    stored = federated(order, tmp_path / "run").records
+    personal = {"received_accuracy"} if scheme == "ditto" else set()  # of a model that never leaves its device
+    _agree(tmp_path / "run", stored, order, personal)
+
+
+def test_private_training_and_defences_agree(tmp_path: Path) -> None:
+    order = tiny("privacy.max_epsilon=20", preset="fair", rounds=2)
+    store = federated(order, tmp_path / "run")
+    _agree(tmp_path / "run", store.records, order, {"loss", "received_loss", "update_norm"})
+    told = store.records[0]
+    assert np.isnan(told["loss"]).all()  # losses are computed from records that a proof protects
+
+
+def test_a_federation_that_scores_wrongly_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison can fail: an access point that mixes devices up does not agree with the simulator."""
+    honest = access_point.AccessPoint._stacked
+
+    def mixed_up(self: access_point.AccessPoint, books: object, answers: object, chosen: object) -> object:
+        shifted = {(k + 1) % 3: answer for k, answer in answers.items()}  # type: ignore[attr-defined]
+        return honest(self, books, shifted, chosen)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(access_point.AccessPoint, "_stacked", mixed_up)
+    order = tiny()
+    stored = federated(order, tmp_path / "run").records
+    with pytest.raises(AssertionError):
+        _agree(tmp_path / "run", stored, order)
+
+
+def test_a_device_that_forgets_its_deviation_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "fit_effort", lambda strategy, memory, *rest, **more: memory)
+    order = tiny()
+    stored = federated(order, tmp_path / "run").records
+    with pytest.raises(AssertionError):
+        _agree(tmp_path / "run", stored, order)
+
+
+def _agree(folder: Path, stored: list[dict[str, np.ndarray]], order: object, untold: set[str] = frozenset()) -> None:  # type: ignore[assignment]
+    expected = simulated(order)  # type: ignore[arg-type]
+    assert len(stored) == len(expected)
+    track = next(order.tracks())  # type: ignore[attr-defined]
+    for number, (model, record) in enumerate(expected, start=1):
+        assert close(model_of_round(folder, number, track), model)
+        for name in record.keys() - UNKNOWN - untold:
+            told = np.asarray(stored[number - 1][name], float)
+            assert np.allclose(told, record[name], rtol=1e-6, atol=1e-6, equal_nan=True), (number, name)
