@@ -116,7 +116,9 @@ def init(
     host: Annotated[
         list[str] | None, typer.Option(help="Name or address of the access point, as devices see it; may be repeated.")
     ] = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Its port.")] = 8443,
+    port: Annotated[
+        int, typer.Option(min=1, max=65534, help="Its port for devices; the next one stays inside.")
+    ] = 8443,
     days: Annotated[int, typer.Option(min=1, max=3650, help="How long certificates last.")] = 365,
     noise: NoiseSource = Noise.HARDENED,
     deadline: Deadline = 120.0,
@@ -136,7 +138,7 @@ def init(
     settings = Settings(deadline_s=deadline, quorum=quorum, noise=noise.value)
     name = _one_source(source, preset)
     brief = _brief(name, nodes, rounds, schemes, seeds, overrides, settings)
-    write_kit(folder, brief, host or ["localhost", "127.0.0.1"], port, days)
+    write_kit(folder, brief, host or ["localhost"], port, days)
     typer.echo(f"written: {folder}   (next: {folder / 'README.md'})")
 
 

@@ -51,7 +51,9 @@ class Authority:
         own, last = ec.generate_private_key(CURVE), _name(hosts[0])
         issued = (
             _builder(last, self.certificate.subject, own.public_key(), days)
-            .add_extension(x509.SubjectAlternativeName([_address(host) for host in hosts]), critical=False)
+            .add_extension(
+                x509.SubjectAlternativeName([_address(host) for host in dict.fromkeys(hosts)]), critical=False
+            )
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False)

@@ -27,14 +27,54 @@ cat > flower/config.toml <<END
 [superlink]
 default = "federation"
 [superlink.federation]
-address = "$host:$port"
+address = "127.0.0.1:$inner"
 root-certificates = "$$PWD/ca.crt"
 END
 """
 
 _START = """\
-exec flower-superlink --host 0.0.0.0 --port $port --ssl-ca-certfile ca.crt --ssl-certfile server.crt \\
+exec flower-superlink --host 127.0.0.1 --port $inner --ssl-ca-certfile ca.crt --ssl-certfile server.crt \\
     --ssl-keyfile server.key --enable-supernode-auth
+"""
+
+_GATE = """\
+mkdir -p gate
+exec nginx -p "$$PWD/" -e stderr -c gate.conf
+"""
+
+_GATE_CONF = """\
+# The gate between devices and the SuperLink. Flower authenticates devices, but not whoever starts runs or registers
+# keys, and serves both on one port: from outside, only what devices need passes.
+daemon off;
+worker_processes 1;
+pid gate/nginx.pid;
+error_log stderr;
+events { worker_connections 1024; }
+http {
+    access_log off;
+    client_body_temp_path gate;
+    proxy_temp_path gate;
+    fastcgi_temp_path gate;
+    uwsgi_temp_path gate;
+    scgi_temp_path gate;
+    server {
+        listen $port ssl;
+        ssl_certificate server.crt;
+        ssl_certificate_key server.key;
+        ssl_protocols TLSv1.2 TLSv1.3;
+        client_max_body_size 0;         # models are as large as they are
+        location /v1/fleet/ {
+            proxy_pass https://127.0.0.1:$inner;
+            proxy_ssl_trusted_certificate ca.crt;
+            proxy_ssl_verify on;
+            proxy_ssl_name localhost;
+            proxy_http_version 1.1;
+            proxy_set_header Host $$host;
+            proxy_read_timeout 300s;
+        }
+        location / { return 403; }
+    }
+}
 """
 
 _REGISTER = """\
@@ -65,11 +105,11 @@ _README = """\
 1. On every machine: Python 3.11 or newer and `pip install "fairwave[flower]"`, the same version everywhere.
 2. Copy `access-point/` to the access point ($host) and each `node-N/` to its device, over a channel you trust: they
    hold private keys. Keep `authority/` off the network; it is needed only to renew the certificate.
-3. Let no machine but the access point itself reach the paths `/v1/control/` of port $port: Flower does not authenticate
-   whoever starts runs. `docs/federate.md` of fairwave shows how.
-4. Access point: `./start.sh`, and once it runs, in another terminal, `./register.sh`.
-5. Devices: `./start.sh`.
-6. Access point: `./run.sh`. The run is in `access-point/run`: `fairwave report run`, `fairwave privacy run`.
+3. Access point: `./start.sh` (the SuperLink, for this machine alone), and in other terminals `./register.sh`, then
+   `./gate.sh` (needs nginx), which opens port $port to devices and to nothing else. Do not open port $inner: Flower
+   does not authenticate whoever starts runs there.
+4. Devices: `./start.sh`.
+5. Access point: `./run.sh`. The run is in `access-point/run`: `fairwave report run`, `fairwave privacy run`.
 
 After a crash or Ctrl-C, start what has stopped, then `./register.sh` if the access point was restarted, then
 `./run.sh`: it goes on from the last stored round. `scenario.toml` and `federation.toml` in
@@ -82,15 +122,17 @@ def write_kit(folder: Path, brief: Brief, hosts: Sequence[str], port: int, days:
     if folder.exists() and any(folder.iterdir()):
         raise OutputError(f"{folder}: is not empty; choose a new folder")
     count = brief.order.scenario.cell.num_devices
-    words = {"host": hosts[0], "port": str(port), "count": str(count)}
+    words = {"host": hosts[0], "port": str(port), "inner": str(port + 1), "count": str(count)}
     point, safe = folder / "access-point", folder / "authority"
     for part in (point, safe, point / "roster"):
         part.mkdir(parents=True, mode=0o700)
     authority = Authority.make(days)
     authority.write(point / "ca.crt", safe / "ca.key")
-    authority.issue(hosts, days, point / "server.crt", point / "server.key")
+    authority.issue([*hosts, "localhost", "127.0.0.1"], days, point / "server.crt", point / "server.key")
     write_app(point / "app", brief, Path("run"), Path("roster"), "./run.sh")
     _script(point / "start.sh", "Starts the access point's SuperLink.", _START, words)
+    _script(point / "gate.sh", "Opens the access point to its devices.", _GATE, words)
+    (point / "gate.conf").write_text(Template(_GATE_CONF).substitute(words), "utf-8")
     _script(point / "register.sh", "Tells the SuperLink which keys belong to devices.", _CONFIG + _REGISTER, words)
     _script(point / "run.sh", "Starts the federation, or goes on with it.", _CONFIG + _RUN, words)
     for device in range(count):

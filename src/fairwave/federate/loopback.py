@@ -41,7 +41,7 @@ class Loopback:
         self.logs = self._folder / LOGS
         self.logs.mkdir(parents=True, exist_ok=True)
         self.port, *self._node_ports = free_ports(self._count + 1)
-        self._environment = surroundings(self.secrets / "flower")
+        self.environment = surroundings(self.secrets / "flower")
         self.superlink: Program | None = None
         try:
             self._prepare()
@@ -80,7 +80,7 @@ class Loopback:
                 str(self.secrets / "ca.crt"), "--auth-supernode-private-key", str(key), "--host", HOST, "--port",
                 str(self._node_ports[device]), "--node-config", config,
             ],
-            self._environment,
+            self.environment,
             self.logs / f"node-{device}.log",
         )  # fmt: skip
 
@@ -109,7 +109,7 @@ class Loopback:
                 str(place / "ca.crt"), "--ssl-certfile", str(place / "server.crt"), "--ssl-keyfile",
                 str(place / "server.key"), "--enable-supernode-auth",
             ],
-            self._environment,
+            self.environment,
             self.logs / "superlink.log",
         )  # fmt: skip
         if not wait_until(self._healthy, _START_S):
@@ -137,7 +137,7 @@ class Loopback:
         try:
             done = subprocess.run(
                 command,
-                env=self._environment,
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_COMMAND_S,

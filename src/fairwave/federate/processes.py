@@ -20,12 +20,14 @@ QUIET = {
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
 }
 """Flower calls home and installs packages unless told not to."""
+_LOOK_FOR_TASKS_EVERY_S = "0.2"
 
 
 def surroundings(flower_home: Path) -> dict[str, str]:
     """The environment of Flower's programs: their own settings, nothing sent home, this Python's programs first."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    return {**os.environ, **QUIET, "FLWR_HOME": str(flower_home), "PATH": path}
+    own = {"FLWR_HOME": str(flower_home), "PATH": path, "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": _LOOK_FOR_TASKS_EVERY_S}
+    return {**os.environ, **QUIET, **own}
 
 
 class Program:

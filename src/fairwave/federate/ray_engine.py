@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 from pathlib import Path
 
@@ -22,7 +23,8 @@ def federate_on_ray(brief: Brief, folder: Path, command: str = "", hear: Hear = 
     """Run a brief into a folder, a device per actor and an actor per core."""
     if importlib.util.find_spec("ray") is None:
         raise ArgumentError("--engine ray: Ray is not installed; install it with: pip install 'fairwave[ray]'")
-    os.environ.update(QUIET)
+    os.environ.update({**QUIET, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"})
+    logging.getLogger("flwr").setLevel(logging.ERROR)
     server = ServerApp()
 
     @server.main()
@@ -33,5 +35,8 @@ def federate_on_ray(brief: Brief, folder: Path, command: str = "", hear: Hear = 
         server_app=server,
         client_app=app_of(lambda: brief, folder.resolve() / DEVICES),
         num_supernodes=brief.order.scenario.cell.num_devices,
-        backend_config={"client_resources": {"num_cpus": 1.0, "num_gpus": 0.0}},
+        backend_config={
+            "client_resources": {"num_cpus": 1.0, "num_gpus": 0.0},
+            "init_args": {"logging_level": "ERROR", "log_to_driver": False},
+        },
     )

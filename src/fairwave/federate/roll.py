@@ -30,13 +30,17 @@ class Roll:
         self._deadline_s = min(deadline_s, _PATIENCE_S)
         self._node_of: dict[int, int] = {}
         self._refused: set[int] = set()
+        self._second: dict[int, int] = {}
+        """Device of every node that came while another was connected as the same one."""
 
     def call(self) -> dict[int, int]:
         """The node of every device that is connected now; nodes that are new are asked who they are."""
         there = set(self._grid.get_node_ids())
         self._node_of = {device: node for device, node in self._node_of.items() if node in there}
         self._refused &= there
-        new = sorted(there - set(self._node_of.values()) - self._refused)
+        # Whoever was second is asked again once the first has gone: it may be the same device after a crash.
+        self._second = {node: device for node, device in self._second.items() if device in self._node_of}
+        new = sorted(there - set(self._node_of.values()) - self._refused - set(self._second))
         if new:
             question = secrets.token_bytes(16)
             greeting = {node: _greeting(question) for node in new}
@@ -62,6 +66,10 @@ class Roll:
             self._refused.add(node)
             self._tell("refused", why=str(error))
             return
+        if device in self._node_of:
+            self._second[node] = device
+            self._tell("refused", why=f"device {device}: another node is already connected as this device")
+            return
         self._node_of[device] = node
         self._tell("joined", device=device)
 
@@ -76,8 +84,6 @@ class Roll:
             raise Unreadable(f"device {device}: the scenario has devices 0 to {self._num_devices - 1}")
         if self._roster is not None and not self._roster.vouches(device, question, value(told, "signature", bytes)):
             raise Unreadable(f"device {device}: no proof that the node holds its key")
-        if device in self._node_of:
-            raise Unreadable(f"device {device}: another node is already connected as this device")
         return device
 
 

@@ -1,0 +1,189 @@
+"""A device by itself: what it remembers, measures, and refuses to do."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from fairwave.data.sources import DataSet
+from fairwave.errors import ScenarioError
+from fairwave.federate.device import DeviceAgent
+from fairwave.federate.diary import Diary, replace_file
+from fairwave.federate.holdings import agreed_counts, own_samples
+from fairwave.federate.meter import Meter
+from fairwave.federate.protocol import NamedArrays, Phase, Status, Task, named_arrays
+from fairwave.federate.settings import Settings
+from fairwave.federate.setup import Premises, device_agent
+from fairwave.runs.order import Track
+from fairwave.scenario.loading import load_scenario
+from tests.federate.parties import REPEATABLE, TINY, tiny
+
+TRACK = Track("proposed", 0)
+
+
+def _agent(folder: Path, settings: Settings = REPEATABLE, counters: Path | None = None) -> DeviceAgent:
+    agent = device_agent(tiny(), settings, TRACK, 0, "mnist", folder / "diary.npz")
+    if counters is not None:
+        agent._counters = counters
+    return agent
+
+
+def _copy() -> NamedArrays:
+    from fairwave.data.sources import load
+
+    point = Premises(tiny(), load("mnist")).access_point(TRACK, None)
+    return named_arrays(jax.tree.map(lambda leaf: leaf[0], point.start().received))
+
+
+def _task(number: int, phase: Phase, copy: NamedArrays | None = None, mean: NamedArrays | None = None) -> Task:
+    return Task("test", *TRACK, number, phase, 0.2, number - 1, copy, mean)
+
+
+def test_a_device_does_nothing_out_of_turn(tmp_path: Path) -> None:
+    agent, copy = _agent(tmp_path), _copy()
+    assert agent.answer(_task(0, Phase.UPDATE)).status is Status.STALE  # a round that it never entered
+    first = agent.answer(_task(3, Phase.GRADIENT, copy))
+    assert first.status is Status.SENT
+    assert first.round == 3
+    before = (tmp_path / "diary.npz").read_bytes()
+    assert agent.answer(_task(2, Phase.GRADIENT, copy)).status is Status.STALE
+    assert agent.answer(_task(2, Phase.UPDATE)).status is Status.STALE
+    other = {name: array + 1.0 for name, array in copy.items()}
+    assert agent.answer(_task(3, Phase.GRADIENT, other)).status is Status.STALE  # not the round's copy
+    assert (tmp_path / "diary.npz").read_bytes() == before
+
+
+def test_a_device_that_restarts_between_exchanges_goes_on(tmp_path: Path) -> None:
+    """Every message may meet a new process: the answers are those of one that never stopped."""
+    copy = _copy()
+    steady, answers = _agent(tmp_path / "steady"), []
+    for fresh in (False, True):
+        sent = []
+        for number in (0, 1):
+            for phase in Phase:
+                agent = _agent(tmp_path / "restarted") if fresh else steady
+                given = copy if phase is Phase.GRADIENT else None
+                mean = None if phase is Phase.GRADIENT else sent[-1].arrays
+                sent.append(agent.answer(_task(number, phase, given, mean)))
+        answers.append(sent)
+    for one, other in zip(*answers, strict=True):
+        assert one.status == other.status
+        assert all(np.array_equal(one.arrays[name], other.arrays[name]) for name in one.arrays)
+        timeless = {name for name in one.telemetry if name != "wall_time_s"}
+        assert all(one.telemetry[name] == other.telemetry[name] for name in timeless)
+
+
+def test_told_deviations_change_what_a_device_does(tmp_path: Path) -> None:
+    """The effort estimate follows what the device is told, and nothing else reaches it."""
+    copy = _copy()
+    kept = {}
+    for told in (0.0, 0.9):
+        agent = _agent(tmp_path / str(told))
+        agent.answer(_task(0, Phase.GRADIENT, copy))
+        agent.answer(_task(0, Phase.UPDATE))
+        agent.answer(dataclasses.replace(_task(1, Phase.GRADIENT, copy), deviation=told))
+        kept[told] = agent._diary.read().memory.effort
+    assert float(kept[0.0].scale) != float(kept[0.9].scale)
+    ignored = _agent(tmp_path / "ignored")
+    ignored.answer(_task(0, Phase.GRADIENT, copy))
+    ignored.answer(_task(0, Phase.UPDATE))
+    before = ignored._diary.read().memory.effort
+    ignored.answer(dataclasses.replace(_task(1, Phase.GRADIENT, copy), deviation=0.9, scored_round=-1))
+    assert float(ignored._diary.read().memory.effort.scale) == float(before.scale)
+
+
+class Counter:
+    """A fake RAPL counter that moves on by so much each time that it is read."""
+
+    def __init__(self, folder: Path, name: str, start: int, span: int = 1_000_000) -> None:
+        self.folder = folder / name
+        self.folder.mkdir(parents=True)
+        (self.folder / "energy_uj").write_text(f"{start}\n")
+        (self.folder / "max_energy_range_uj").write_text(f"{span}\n")
+
+    def set(self, value: int) -> None:
+        (self.folder / "energy_uj").write_text(f"{value}\n")
+
+
+def test_energy_is_read_from_the_processor_where_it_counts(tmp_path: Path) -> None:
+    one, two = Counter(tmp_path, "intel-rapl:0", 100), Counter(tmp_path, "intel-rapl:1", 999_900)
+    part = Counter(tmp_path, "intel-rapl:0:0", 0)  # already in its package's count
+    with Meter(tmp_path) as meter:
+        one.set(250_100)
+        two.set(99)  # over the top: it starts again from 0
+        part.set(500_000)
+    assert meter.energy_j == pytest.approx(0.2502, abs=1e-9)
+    assert meter.seconds > 0.0
+    with Meter(tmp_path / "nothing") as none:
+        pass
+    assert none.energy_j is None
+
+
+def test_a_counter_that_may_not_be_read_is_none(tmp_path: Path) -> None:
+    Counter(tmp_path, "intel-rapl:0", 100)
+    (tmp_path / "intel-rapl:0" / "energy_uj").unlink()
+    (tmp_path / "intel-rapl:0" / "energy_uj").mkdir()  # reading it fails, whoever asks
+    with Meter(tmp_path) as meter:
+        pass
+    assert meter.energy_j is None
+
+
+@pytest.mark.parametrize("energy", ["measured", "model"])
+def test_measured_energy_is_what_the_device_learns_from(energy: str, tmp_path: Path) -> None:
+    Counter(tmp_path, "intel-rapl:0", 7)
+    settings = REPEATABLE.model_copy(update={"energy": energy})
+    agent = _agent(tmp_path, settings, tmp_path)
+    agent.answer(_task(0, Phase.GRADIENT, _copy()))
+    told = agent.answer(_task(0, Phase.UPDATE)).telemetry
+    if energy == "measured":  # the counter stood still
+        assert told["compute_energy_j"] == 0.0
+        assert told["energy_j"] == told["transmit_energy_j"]
+    else:
+        assert told["compute_energy_j"] > 0.01
+    assert agent._diary.read().compute_energy_j == told["compute_energy_j"]
+
+
+def test_without_telemetry_a_device_tells_nothing_of_its_energy(tmp_path: Path) -> None:
+    agent = _agent(tmp_path, REPEATABLE.model_copy(update={"telemetry": False}))
+    agent.answer(_task(0, Phase.GRADIENT, _copy()))
+    answer = agent.answer(_task(0, Phase.UPDATE))
+    assert answer.telemetry == {}
+    told = {field.name for field in dataclasses.fields(answer)}
+    assert told == {"round", "status", "arrays", "examples", "spent", "told_noise_std", "told_loss", "telemetry"}
+    assert np.isnan(answer.told_loss)
+
+
+def test_a_diary_is_whole_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = _agent(tmp_path)
+    agent.answer(_task(0, Phase.GRADIENT, _copy()))
+    before = (tmp_path / "diary.npz").read_bytes()
+
+    def cut(self: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Path, "replace", cut)
+        replace_file(tmp_path / "diary.npz", b"half")
+    assert (tmp_path / "diary.npz").read_bytes() == before
+    assert isinstance(agent._diary, Diary)
+    assert agent._diary.read().round == 0
+
+
+def test_devices_can_bring_their_own_data(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    own = DataSet(
+        draw.integers(0, 255, (70, 784), np.uint8), draw.integers(0, 10, 70, np.int32),
+        draw.integers(0, 255, (5, 784), np.uint8), draw.integers(0, 10, 5, np.int32),
+    )  # fmt: skip
+    scenario = load_scenario("small", [*TINY, 'data.partition={law="own"}'])
+    held = own_samples(scenario, own, 1)
+    assert held.count == 60
+    assert np.array_equal(held.labels, own.train_labels[:60])
+    assert agreed_counts(scenario, np.zeros(0)).tolist() == [60, 60, 60]
+    few = load_scenario("small", [*TINY, 'data.partition={law="own"}', "data.samples_per_device=71"])
+    with pytest.raises(ScenarioError, match=r"device 1 has 70 samples of its own, fewer than 71; lower it"):
+        own_samples(few, own, 1)

@@ -1,0 +1,129 @@
+"""What `federate init` writes is all that a deployment needs, and lets nobody in who should not be."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
+from cryptography.x509.verification import PolicyBuilder, Store
+
+from fairwave.errors import OutputError, ScenarioError
+from fairwave.federate.app_folder import PACKAGE
+from fairwave.federate.brief import FEDERATION, SCENARIO, Brief, read_brief, write_brief
+from fairwave.federate.kit import write_kit
+from fairwave.federate.settings import Settings
+from fairwave.scenario.loading import load_scenario
+from tests.federate.parties import REPEATABLE, TINY, Order, tiny
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kit") / "deployment"
+    write_kit(folder, Brief(tiny(), Settings()), ["ap.example.org", "192.0.2.7"], 8443, 30)
+    return folder
+
+
+def test_every_machine_has_a_folder(kit: Path) -> None:
+    assert {path.name for path in kit.iterdir()} == {
+        "README.md", "access-point", "authority", "node-0", "node-1", "node-2",
+    }  # fmt: skip
+    assert {path.name for path in (kit / "node-1").iterdir()} == {"ca.crt", "node.key", "start.sh"}
+    assert {path.stem for path in (kit / "access-point" / "roster").iterdir()} == {"0", "1", "2"}
+
+
+def test_private_keys_are_private_and_where_they_belong(kit: Path) -> None:
+    keys = {path.relative_to(kit).as_posix() for path in kit.rglob("*.key")}
+    nodes = {f"node-{device}/node.key" for device in range(3)}
+    assert keys == {"authority/ca.key", "access-point/server.key", *nodes}
+    for path in kit.rglob("*.key"):
+        assert path.stat().st_mode & 0o077 == 0, path
+    for device in range(3):
+        private = load_ssh_private_key((kit / f"node-{device}" / "node.key").read_bytes(), None)
+        public = load_ssh_public_key((kit / "access-point" / "roster" / f"{device}.pub").read_bytes())
+        assert private.public_key() == public
+
+
+def test_the_certificate_is_good_for_its_names_and_no_others(kit: Path) -> None:
+    authority = x509.load_pem_x509_certificate((kit / "node-0" / "ca.crt").read_bytes())
+    server = x509.load_pem_x509_certificate((kit / "access-point" / "server.crt").read_bytes())
+    now, trusting = datetime.datetime.now(datetime.UTC), PolicyBuilder().store(Store([authority]))
+    policy = trusting.time(now)
+    for name in ("ap.example.org", "localhost"):
+        policy.build_server_verifier(x509.DNSName(name)).verify(server, [])
+    with pytest.raises(x509.verification.VerificationError):
+        policy.build_server_verifier(x509.DNSName("elsewhere.example.org")).verify(server, [])
+    late = trusting.time(now + datetime.timedelta(days=31))
+    with pytest.raises(x509.verification.VerificationError):
+        late.build_server_verifier(x509.DNSName("localhost")).verify(server, [])
+
+
+def test_scripts_are_scripts(kit: Path) -> None:
+    scripts = sorted(kit.rglob("*.sh"))
+    assert len(scripts) == 7
+    for script in scripts:
+        assert script.stat().st_mode & 0o100
+        done = subprocess.run(["sh", "-n", str(script)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        text = script.read_text("utf-8")
+        for switch in ("FLWR_TELEMETRY_ENABLED=0", "FLWR_DISABLE_UPDATE_CHECK=1"):
+            assert switch in text
+    gate = (kit / "access-point" / "gate.conf").read_text("utf-8")
+    assert gate.count("proxy_pass") == 1
+    assert "location / { return 403; }" in gate
+    assert "--host 127.0.0.1" in (kit / "access-point" / "start.sh").read_text("utf-8")
+
+
+def test_the_app_holds_the_brief(kit: Path) -> None:
+    brief = read_brief(kit / "access-point" / "app" / PACKAGE)
+    assert brief == Brief(tiny(), Settings())
+
+
+def test_nothing_is_overwritten(kit: Path) -> None:
+    with pytest.raises(OutputError, match="is not empty; choose a new folder"):
+        write_kit(kit, Brief(tiny(), Settings()), ["localhost"], 8443, 30)
+
+
+def test_a_brief_comes_back(tmp_path: Path) -> None:
+    order = Order(load_scenario("fair", [*TINY, "cell.mobility.law=none"]), ("proposed", "max_power"), (3, 5), 7)
+    brief = Brief(order, REPEATABLE)
+    write_brief(tmp_path, brief)
+    assert read_brief(tmp_path) == brief
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("rounds = 3", "unknown key"),
+        ("[settings]\ndead_line_s = 3", "settings.dead_line_s: unknown key; did you mean 'deadline_s'?"),
+        ("[settings]\nquorum = 2.0", "settings.quorum: 2.0 is out of range"),
+        ("[settings", "not valid TOML"),
+    ],
+)
+def test_a_brief_that_is_wrong_says_where(change: str, words: str, tmp_path: Path) -> None:
+    write_brief(tmp_path, Brief(tiny(), REPEATABLE))
+    text = 'schemes = ["proposed"]\nseeds = [0]\nrounds = 3\n' + change.replace("rounds = 3", "round = 3")
+    (tmp_path / FEDERATION).write_text(text, "utf-8")
+    with pytest.raises(ScenarioError, match=r"federation.toml") as error:
+        read_brief(tmp_path)
+    assert words in str(error.value)
+    assert (tmp_path / SCENARIO).exists()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "settings", "words"),
+    [
+        (
+            ('cheating.adversaries=[{behaviour="zero_update", devices=[0]}]',),
+            REPEATABLE,
+            "real devices are honest or not by themselves",
+        ),
+        ((), Settings(), "make both 'hardened', or both 'simulation'"),
+    ],
+)
+def test_what_a_federation_cannot_do_is_refused(overrides: tuple[str, ...], settings: Settings, words: str) -> None:
+    with pytest.raises(ScenarioError, match=words):
+        Brief(tiny(*overrides, preset="fair"), settings)

@@ -1,0 +1,259 @@
+"""Federations on real sockets and processes, driven as users drive them; nothing of them is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairwave.federate.app_folder import PACKAGE
+from fairwave.federate.brief import Brief
+from fairwave.federate.client_app import app_of
+from fairwave.federate.credentials import Authority, make_device_key
+from fairwave.federate.deployment import federate_on_loopback
+from fairwave.federate.in_process import LocalGrid, federate_in_process
+from fairwave.federate.logbook import DEVICES
+from fairwave.federate.loopback import HOST, Loopback
+from fairwave.federate.processes import Program, end_all, free_ports
+from fairwave.runs.faults import Fault
+from tests.federate.parties import (
+    REPEATABLE,
+    TINY,
+    Meddled,
+    close,
+    model_of_round,
+    outcome,
+    simulated,
+    tiny,
+)
+
+pytestmark = pytest.mark.slow
+
+REFUSALS = {
+    "unregistered": "[code: 2004] Failed to activate SuperNode",
+    "no key": "[code: 2001] SuperNode authentication is enabled",
+    "wrong authority": "CERTIFICATE_VERIFY_FAILED",
+}
+"""What a stranger's SuperNode says when it is turned away."""
+
+
+def _running(*words: str) -> list[str]:
+    """Command lines of processes that hold any of the words."""
+    lines = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = entry.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        except OSError:
+            continue
+        if any(word in line for word in words) and str(os.getpid()) != entry.parent.name:
+            lines.append(line)
+    return lines
+
+
+def test_the_command_runs_a_federation_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    before = set(Path("/tmp").glob("fairwave-*"))
+    sets = [part for override in TINY[1:] for part in ("--set", override)]
+    done = subprocess.run(
+        [sys.executable, "-m", "fairwave", "federate", "local", "small", "--nodes", "2", "--rounds", "2", *sets,
+         "--noise", "simulation", "--out", str(tmp_path / "run")],
+        capture_output=True, text=True, timeout=400, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "device 0 joined" in done.stderr
+    assert "round 2: 2 updates" in done.stderr
+    held = outcome(tmp_path / "run")
+    expected = simulated(tiny("cell.num_devices=2", rounds=2))
+    for number, (_, record) in enumerate(expected):
+        for name in ("local_iterations", "transmit_power_w", "deviation", "loss", "test_accuracy"):
+            assert np.allclose(held.records[number][name], record[name], rtol=1e-6, atol=1e-6), (number, name)
+    assert _running(str(tmp_path), "flower-super", "flwr-") == []
+    assert set(Path("/tmp").glob("fairwave-*")) <= before
+
+
+def test_three_nodes_agree_with_the_simulator_and_strangers_are_refused(tmp_path: Path) -> None:
+    """A key that nobody registered, no key, and a server of another authority: each is turned away."""
+    order = tiny()
+    codes: dict[str, int | None] = {}
+
+    class Watched(Loopback):
+        def submit(self) -> str:
+            codes.update(_strangers(self, tmp_path))
+            return super().submit()
+
+    federate_on_loopback(Brief(order, REPEATABLE), tmp_path / "run", "test", network=Watched)
+    assert codes.keys() == REFUSALS.keys()
+    for name, words in REFUSALS.items():
+        assert codes[name], name  # it has ended, and not well
+        assert words in (tmp_path / f"{name}.log").read_text("utf-8")
+    expected, held = simulated(order), outcome(tmp_path / "run")
+    assert len(held.records) == len(expected) == 3
+    for number, (model, record) in enumerate(expected, start=1):
+        assert close(model_of_round(tmp_path / "run", number), model)
+        for name in ("local_iterations", "transmit_power_w", "deviation"):
+            assert np.allclose(held.records[number - 1][name], record[name], rtol=1e-6, atol=1e-9), (number, name)
+    assert _running(str(tmp_path), "flower-super", "flwr-") == []
+
+
+def _strangers(network: Loopback, place: Path) -> dict[str, int | None]:
+    make_device_key(place / "stranger.key", place / "stranger.pub")
+    Authority.make(1).write(place / "other.crt")
+    trusted, mine = str(network.secrets / "ca.crt"), str(place / "stranger.key")
+    node, other = str(network.secrets / "node-0.key"), str(place / "other.crt")
+    ways = {
+        "unregistered": ["--root-certificates", trusted, "--auth-supernode-private-key", mine],
+        "no key": ["--root-certificates", trusted],
+        "wrong authority": ["--root-certificates", other, "--auth-supernode-private-key", node],
+    }
+    started = {
+        name: Program(
+            ["flower-supernode", "--superlink", f"{HOST}:{network.port}", "--host", HOST, "--port", str(port),
+             "--node-config", "partition-id=0", *way],
+            network.environment,
+            place / f"{name}.log",
+        )
+        for (name, way), port in zip(ways.items(), free_ports(3), strict=True)
+    }  # fmt: skip
+    end = time.monotonic() + 90.0
+    while any(each.ended() is None for each in started.values()) and time.monotonic() < end:
+        time.sleep(0.2)
+    codes = {name: each.ended() for name, each in started.items()}
+    end_all(list(started.values()))
+    return codes
+
+
+SABOTEUR = '''
+"""A device that fails as its plan says."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+from flwr.app import Array, ArrayRecord
+from flwr.clientapp import ClientApp
+
+from fairwave.federate.client_app import client_app
+
+PLAN = json.loads(Path(__file__).with_name("plan.json").read_text())
+honest = client_app(Path(__file__).parent)
+
+
+class Saboteur(ClientApp):
+    def __call__(self, message, context):
+        place = f"{context.node_config['partition-id']} {message.metadata.message_type} {message.metadata.group_id}"
+        what = PLAN.get(place)
+        if what == "raise":
+            raise RuntimeError("a device's program failed")
+        if what == "exit":
+            os._exit(1)
+        if what == "sleep":
+            time.sleep(PLAN["seconds"])
+        reply = honest(message, context)
+        if what == "nan":
+            held = reply.content["arrays"]
+            reply.content["arrays"] = ArrayRecord({n: Array(np.full_like(a.numpy(), np.nan)) for n, a in held.items()})
+        return reply
+
+
+app = Saboteur()
+'''
+
+
+@pytest.mark.faults
+def test_a_federation_outlives_its_devices_and_its_superlink(tmp_path: Path) -> None:
+    """NaN, an exception, a dead program, a late one, a killed node that rejoins, a killed SuperLink; it ends well."""
+    order, deadline_s = tiny(rounds=6), 30.0
+    settings = REPEATABLE.model_copy(update={"deadline_s": deadline_s, "quorum": 0.3})
+    plan = {
+        "1 train.update 0": "nan", "2 train.update 0": "raise", "2 train.update 1": "sleep", "1 train.update 2": "exit",
+        "seconds": deadline_s + 5.0,
+    }  # fmt: skip
+    networks: list[Loopback] = []
+
+    class Sabotaged(Loopback):
+        def _prepare(self) -> None:
+            super()._prepare()
+            package = self.secrets / "app" / PACKAGE
+            (package / "client_app.py").write_text(textwrap.dedent(SABOTEUR), "utf-8")
+            (package / "plan.json").write_text(json.dumps(plan), "utf-8")
+            networks.append(self)
+
+    def hear(line: dict[str, object]) -> None:
+        if line["event"] == "round" and line["round"] == 2:
+            os.killpg(networks[0].nodes[0].pid, signal.SIGKILL)
+        if line["event"] == "round" and line["round"] == 5 and networks[0].superlink is not None:
+            superlink = networks[0].superlink.pid  # it dies in the middle of the last round
+            threading.Timer(5.0, os.killpg, (superlink, signal.SIGKILL)).start()
+
+    federate_on_loopback(Brief(order, settings), tmp_path / "run", "test", hear, Sabotaged)
+    assert len(networks) == 2
+    held = outcome(tmp_path / "run").records
+    assert len(held) == 6
+    assert held[0]["update_fault"].tolist() == [0, Fault.NOT_FINITE, Fault.FAILED]
+    assert held[1]["update_fault"].tolist() == [0, 0, Fault.NO_ANSWER]
+    assert held[2]["gradient_fault"][0] in (Fault.NO_ANSWER, Fault.DISCONNECTED)
+    assert held[2]["update_fault"][1] in (Fault.NO_ANSWER, Fault.FAILED)
+    assert held[4]["delivered"][0]  # the killed node is back, at the same SuperLink
+    assert held[5]["delivered"].all()
+    _replayed(order, held, tmp_path)
+    for number in range(1, 7):
+        there, expected = (model_of_round(tmp_path / name, number) for name in ("run", "replay"))
+        assert close(there, expected), number
+    assert _running(str(tmp_path), "flower-super", "flwr-") == []
+
+
+def _replayed(order: object, held: list[dict[str, np.ndarray]], tmp_path: Path) -> None:
+    """The same federation in one process, with the same devices absent or failing in the same exchanges."""
+    brief = Brief(order, REPEATABLE.model_copy(update={"quorum": 0.3, "wait_s": 0.1}))  # type: ignore[arg-type]
+    done = [0]
+
+    def fails(honest: object, message: object, context: object) -> object:
+        kind, device = message.metadata.message_type, int(context.node_config["partition-id"])  # type: ignore[attr-defined]
+        faults = f"{kind.removeprefix('train.')}_fault"
+        if kind.startswith("train") and held[done[0]][faults][device]:
+            raise RuntimeError
+        return honest(message, context)  # type: ignore[operator]
+
+    class Absent(LocalGrid):
+        def get_node_ids(self) -> list[int]:
+            there = held[min(done[0], len(held) - 1)]["participating"]
+            return [node for node in super().get_node_ids() if there[node - 1_000]]
+
+    def hear(line: dict[str, object]) -> None:
+        done[0] += line["event"] == "round"
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("fairwave.federate.in_process.LocalGrid", Absent)
+        app = Meddled(app_of(lambda: brief, tmp_path / "replay" / DEVICES), fails)  # type: ignore[arg-type]
+        federate_in_process(brief, tmp_path / "replay", "test", hear, app)
+
+
+def test_ctrl_c_ends_every_process_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    sets = [part for override in TINY[1:] for part in ("--set", override)]
+    command = [
+        sys.executable, "-m", "fairwave", "federate", "local", "small", "--nodes", "2", "--rounds", "2", *sets,
+        "--out", str(tmp_path / "run"),
+    ]  # fmt: skip
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        for line in running.stderr:
+            if "round 1:" in line:
+                break
+        running.send_signal(signal.SIGINT)
+        rest = running.stderr.read()
+        assert running.wait(60) == 130
+    assert "every finished round is safe; go on with: " in rest
+    assert _running(str(tmp_path), "flower-super", "flwr-") == []
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(outcome(tmp_path / "run").records) == 2
