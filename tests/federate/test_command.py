@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fairwave.federate.settings import Settings
 from tests.end_to_end.command_line import fairwave
-from tests.federate.parties import TINY, outcome
+from tests.federate.parties import TINY, federated, outcome, tiny
 
 SETS = [part for override in TINY[1:] for part in ("--set", override)]
 NO_FLOWER = "import sys; sys.modules['flwr'] = None; from fairwave.cli.main import main; main()"
@@ -58,6 +59,22 @@ def test_in_one_process(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
     resumed = fairwave(capsys, monkeypatch, "resume", str(folder))
     assert resumed.code == 5
     assert "holds a federation; go on with it by the command that began it: fairwave federate local" in resumed.err
+
+
+def test_a_run_without_telemetry_is_reported_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No energy, no plans, no losses: what devices do not tell is left out, without a warning."""
+    federated(tiny(rounds=2), tmp_path / "run", Settings(noise="simulation"))
+    done = fairwave(capsys, monkeypatch, "report", str(tmp_path / "run"))
+    assert done.code == 0, done.err
+    assert done.err == ""
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert "The devices kept their energy to themselves." in page
+    assert "<h3>The devices" not in page
+    shown = fairwave(capsys, monkeypatch, "runs", "show", str(tmp_path / "run"))
+    assert shown.code == 0
+    assert shown.err == ""
 
 
 def test_init_writes_a_folder(

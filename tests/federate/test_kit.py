@@ -63,7 +63,7 @@ def test_the_certificate_is_good_for_its_names_and_no_others(kit: Path) -> None:
 
 def test_scripts_are_scripts(kit: Path) -> None:
     scripts = sorted(kit.rglob("*.sh"))
-    assert len(scripts) == 7
+    assert len(scripts) == 8
     for script in scripts:
         assert script.stat().st_mode & 0o100
         done = subprocess.run(["sh", "-n", str(script)], capture_output=True, text=True, check=False)

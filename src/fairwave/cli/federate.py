@@ -193,27 +193,8 @@ def _run(engine: Engine, brief: Brief, folder: Path, command: str) -> None:
 
 
 def _say(line: dict[str, Any]) -> None:
-    """A line of the federation's log, for people."""
-    match line["event"]:
-        case "joined":
-            text = f"device {line['device']} joined"
-        case "refused":
-            text = f"refused {line['why']}"
-        case "round":
-            accuracy = "" if line["test_accuracy"] is None else f", test accuracy {line['test_accuracy']:.3f}"
-            text = (
-                f"{line['scheme']}, seed {line['seed']}, round {line['round']}: {line['delivered']} updates"
-                f"{accuracy}, {line['seconds']:.1f} s{_faults(line['faults'])}"
-            )
-        case "no quorum":
-            text = f"round {line['round']}: too few answers in the {line['phase']} exchange{_faults(line['faults'])}"
-        case "restarted":
-            text = "the SuperLink died; starting the network again"
-        case _:
-            return
-    typer.echo(text, err=True)
+    from fairwave.federate.words import in_words
 
-
-def _faults(faults: dict[str, list[int]]) -> str:
-    told = "; ".join(f"{name} from device {', '.join(map(str, who))}" for name, who in faults.items())
-    return f" ({told})" if told else ""
+    text = in_words(line)
+    if text:
+        typer.echo(text, err=True)

@@ -13,6 +13,7 @@ _PROJECT = """\
 name = "fairwave-federation"
 version = "1.0.0"
 description = "Utility-fair federated learning: an access point and its devices."
+license = "Apache-2.0"
 dependencies = []                   # fairwave[flower] is installed beforehand, on every machine
 
 [tool.flwr.app]

@@ -52,11 +52,13 @@ error_log stderr;
 events { worker_connections 1024; }
 http {
     access_log off;
-    client_body_temp_path gate;
+    client_body_temp_path gate;         # none of these is used: nothing is buffered on disk
     proxy_temp_path gate;
     fastcgi_temp_path gate;
     uwsgi_temp_path gate;
     scgi_temp_path gate;
+    proxy_request_buffering off;
+    proxy_buffering off;
     server {
         listen $port ssl;
         ssl_certificate server.crt;
@@ -87,6 +89,10 @@ _RUN = """\
 exec flwr run app federation --stream --run-config "out=\\"$$PWD/run\\" roster=\\"$$PWD/roster\\""
 """
 
+_FLWR = """\
+exec flwr "$$@"
+"""
+
 _NODE = """\
 # DATA=folder ./start.sh trains on data of the device's own; see data.partition in the scenario.
 config="partition-id=$device home=\\"$$PWD/home\\" key=\\"$$PWD/node.key\\""
@@ -111,7 +117,8 @@ _README = """\
 4. Devices: `./start.sh`.
 5. Access point: `./run.sh`. The run is in `access-point/run`: `fairwave report run`, `fairwave privacy run`.
 
-After a crash or Ctrl-C, start what has stopped, then `./register.sh` if the access point was restarted, then
+Ctrl-C in `./run.sh` ends the display, not the run: `./flwr.sh list` names it, `./flwr.sh stop RUN federation` ends it.
+After a crash or a stop, start what has stopped, then `./register.sh` if the access point was restarted, then
 `./run.sh`: it goes on from the last stored round. `scenario.toml` and `federation.toml` in
 `access-point/app/fairwave_app` hold every setting.
 """
@@ -135,6 +142,7 @@ def write_kit(folder: Path, brief: Brief, hosts: Sequence[str], port: int, days:
     (point / "gate.conf").write_text(Template(_GATE_CONF).substitute(words), "utf-8")
     _script(point / "register.sh", "Tells the SuperLink which keys belong to devices.", _CONFIG + _REGISTER, words)
     _script(point / "run.sh", "Starts the federation, or goes on with it.", _CONFIG + _RUN, words)
+    _script(point / "flwr.sh", "Flower's own command, with this federation's settings.", _CONFIG + _FLWR, words)
     for device in range(count):
         node = folder / f"node-{device}"
         node.mkdir(mode=0o700)

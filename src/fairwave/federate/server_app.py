@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
+from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
@@ -12,6 +14,7 @@ from fairwave.federate.brief import read_brief
 from fairwave.federate.logbook import note
 from fairwave.federate.roster import Roster
 from fairwave.federate.strategy import UtilityFair
+from fairwave.federate.words import in_words
 
 
 def server_app(folder: Path) -> ServerApp:
@@ -27,6 +30,7 @@ def server_app(folder: Path) -> ServerApp:
             out,
             str(config.get("command", "")),
             Roster(Path(roster)) if roster else None,
+            _log,
         )
         try:
             strategy.start(grid)
@@ -35,3 +39,10 @@ def server_app(folder: Path) -> ServerApp:
             raise
 
     return app
+
+
+def _log(line: dict[str, Any]) -> None:
+    """To Flower's log, which `flwr run --stream` shows."""
+    text = in_words(line)
+    if text:
+        logging.getLogger("flwr").info(text)

@@ -26,6 +26,8 @@ AFTER_THE_WORST = ("q_fedavg", "afl", "term", "ditto")
 def device_losses_section(results: xr.Dataset) -> str:
     """A table, and a sentence for each scheme that is meant to help the worst off."""
     losses = _last(results, "received_loss")
+    if not bool(losses.notnull().any()):  # a federation whose devices keep them to themselves
+        return ""
     rows = []
     for scheme in map(str, results["scheme"].values):
         each = losses.sel(scheme=scheme).values

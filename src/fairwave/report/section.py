@@ -15,7 +15,15 @@ from fairwave.report.figure_data import Panel
 from fairwave.report.headlines import PAPER_ROUNDS, SHOWN_ROUNDS, headlines
 from fairwave.report.interactive_figures import holdings_html, panel_html
 from fairwave.report.privacy_section import privacy_section
-from fairwave.report.statistics import at_round, fairness_over_seeds, loss_spread, mean_loss, milestones, rounds_reached
+from fairwave.report.statistics import (
+    at_round,
+    fairness_over_seeds,
+    loss_spread,
+    mean_loss,
+    milestones,
+    rounds_reached,
+    uploading,
+)
 from fairwave.report.style import counted, with_interval
 from fairwave.report.tables import table
 
@@ -125,6 +133,8 @@ def _learning_table(results: xr.Dataset) -> str:
 
 
 def _fairness_table(results: xr.Dataset) -> str:
+    if not bool(results["energy_j"].where(uploading(results)).notnull().any()):
+        return '<p class="caption">The devices kept their energy to themselves.</p>'
     heads = ("scheme", "mean (mJ)", "std (mJ)", "CV", "max/min", "Jain", "Gini")
     rows = []
     for name in map(str, results["scheme"].values):

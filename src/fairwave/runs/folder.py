@@ -58,9 +58,14 @@ def make_folder(folder: Path, known: Sequence[str] = ()) -> None:
         raise StoreError(f"{folder}: holds files but no run ({foreign[0]}); choose another --out, or an empty folder")
 
 
+def is_federation(store: RunStore) -> bool:
+    """Whether devices took part over a network."""
+    return store.about.get("kind") == FEDERATION
+
+
 def refuse_federation(store: RunStore) -> None:
     """A federation's devices are elsewhere: nothing here could go on with it."""
-    if store.about.get("kind") == FEDERATION:
+    if is_federation(store):
         raise StoreError(
             f"{store.folder}: holds a federation; go on with it by the command that began it: {store.about['command']}"
         )

@@ -16,7 +16,7 @@ from fairwave.engine.state import RoundRecord
 from fairwave.errors import SolveError, StoreError
 from fairwave.policy.plan import LARGEST_VIOLATION
 from fairwave.runs.database import FILE, locked
-from fairwave.runs.folder import holds_run, make_folder, planned, refuse_federation, surroundings
+from fairwave.runs.folder import holds_run, is_federation, make_folder, planned, refuse_federation, surroundings
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import pack_state, unpack_state
 from fairwave.runs.results import to_dataset
@@ -88,7 +88,8 @@ def results(store: RunStore) -> xr.Dataset:
     records = {track: store.records(track) for track in order.tracks()}
     begun = {track: rounds for track, rounds in records.items() if rounds}
     if not begun:
-        raise StoreError(f"{store.folder}: no round is stored yet; run 'fairwave resume {store.folder}'")
+        go_on = store.about["command"] if is_federation(store) else f"fairwave resume {store.folder}"
+        raise StoreError(f"{store.folder}: no round is stored yet; run '{go_on}'")
     schemes = [name for name in order.schemes if any(track.scheme == name for track in begun)]
     seeds = [seed for seed in order.seeds if any(track.seed == seed for track in begun)]
     layouts = {seed: layout for seed in seeds if (layout := store.layout(seed)) is not None}

@@ -1,0 +1,31 @@
+"""Lines of a federation's log, for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def in_words(line: dict[str, Any]) -> str:
+    """What a line says; nothing for those that need not be read."""
+    match line["event"]:
+        case "joined":
+            return f"device {line['device']} joined"
+        case "refused":
+            return f"refused {line['why']}"
+        case "round":
+            accuracy = "" if line["test_accuracy"] is None else f", test accuracy {line['test_accuracy']:.3f}"
+            return (
+                f"{line['scheme']}, seed {line['seed']}, round {line['round']}: {line['delivered']} updates"
+                f"{accuracy}, {line['seconds']:.1f} s{_faults(line['faults'])}"
+            )
+        case "no quorum":
+            return f"round {line['round']}: too few answers in the {line['phase']} exchange{_faults(line['faults'])}"
+        case "restarted":
+            return "the SuperLink died; starting the network again"
+        case _:
+            return ""
+
+
+def _faults(faults: dict[str, list[int]]) -> str:
+    told = "; ".join(f"{name} from device {', '.join(map(str, who))}" for name, who in faults.items())
+    return f" ({told})" if told else ""
