@@ -13,7 +13,8 @@ from fairwave.federate.client_app import app_of
 from fairwave.federate.credentials import make_device_key
 from fairwave.federate.in_process import LocalGrid, identity
 from fairwave.federate.protocol import VERSION
-from fairwave.federate.roll import HELLO, Roll
+from fairwave.federate.records import HELLO
+from fairwave.federate.roll import Roll
 from fairwave.federate.roster import Roster
 from tests.federate.parties import REPEATABLE, Brief, tiny
 

@@ -16,8 +16,7 @@ from fairwave.errors import FairwaveError, FederationError
 from fairwave.federate.brief import Brief, read_brief
 from fairwave.federate.device import DeviceAgent
 from fairwave.federate.protocol import VERSION
-from fairwave.federate.records import Unreadable, answer_to_records, task_from_records, value
-from fairwave.federate.roll import HELLO
+from fairwave.federate.records import HELLO, Unreadable, answer_to_records, task_from_records, value
 from fairwave.federate.roster import sign
 from fairwave.federate.setup import device_agent
 from fairwave.runs.order import Track

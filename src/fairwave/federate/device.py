@@ -60,7 +60,7 @@ class DeviceAgent:
         self._own, self._index, self._counters = samples, samples.index, counters
         values = DeviceValues(scenario)
         with jax.enable_x64(True):
-            everybody = fleet(scenario, values)
+            everybody = on_host(fleet(scenario, values))
             self._member = jax.tree.map(lambda leaf: leaf[self._index] if leaf.ndim else leaf, everybody)
             charge_j = capacities_j(values, everybody.device)
             self._capacity_j = None if charge_j is None else charge_j[self._index]
@@ -70,9 +70,10 @@ class DeviceAgent:
                 self._way = jax.tree.map(lambda leaf: leaf[self._index], ways)
             self._guard = Guard(scenario, samples.counts, parameters_of(model))
             self._training = local_training(scenario, scheme, model, self._guard.protection)
-            self._like = model.init(device_key(run_key(scenario.run.seed), 0, Stream.INITIAL_MODEL, 0))
+            initial = device_key(run_key(scenario.run.seed), 0, Stream.INITIAL_MODEL, 0)
+            self._like = jax.eval_shape(model.init, initial)
             first = no_memory(self._member.effort, scenario.utility.effort_window)
-        self._diary = Diary(diary, first, self._like if scheme.personal else None)
+            self._diary = Diary(diary, first, model.init(initial) if scheme.personal else None)
 
     def answer(self, task: Task) -> Answer:
         """The reply to a task; whatever is sent has been written to the diary first."""

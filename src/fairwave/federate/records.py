@@ -8,7 +8,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
 from fairwave.federate.protocol import VERSION, Answer, NamedArrays, Phase, Status, Task
 
-TASK, ANSWER, TELEMETRY = "fairwave.task", "fairwave.answer", "fairwave.telemetry"
+TASK, ANSWER, TELEMETRY, HELLO = "fairwave.task", "fairwave.answer", "fairwave.telemetry", "fairwave.hello"
 COPY, MEAN_GRADIENT, ARRAYS = "copy", "mean-gradient", "arrays"
 
 _Kind = TypeVar("_Kind", int, float, str, bytes)

@@ -11,11 +11,10 @@ from flwr.serverapp import Grid
 
 from fairwave.federate.exchange import exchange
 from fairwave.federate.protocol import VERSION
-from fairwave.federate.records import Unreadable, value
+from fairwave.federate.records import HELLO, Unreadable, value
 from fairwave.federate.roster import Roster
 
 GREETING = "query.hello"
-HELLO = "fairwave.hello"
 _PATIENCE_S = 60.0
 
 
