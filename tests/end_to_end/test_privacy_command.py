@@ -62,6 +62,7 @@ def test_the_papers_mode_never_shows_an_epsilon_that_is_not_called_nominal(cli, 
     assert "no sensitivity is proved for gradients (no noise), updates" in " ".join(privacy.split())
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_what_dp_accounting_gives_for_the_steps_that_were_made(cli, tmp_path):
     folder = tmp_path / "fair"
     run(cli, folder, "fair", "--set", "data.samples_per_device=300", "--set", "privacy.noise_multiplier=2.5")
@@ -108,6 +109,7 @@ def test_a_budget_stops_devices_and_then_the_run(cli, tmp_path):
     assert cli("resume", folder).code == 0
 
 
+@pytest.mark.slow
 def test_noise_at_a_trusted_access_point(cli, tmp_path):
     folder = tmp_path / "central"
     said = run(

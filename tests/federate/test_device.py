@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from fairwave.data.sources import DataSet
+from fairwave.data.sources import DataSet, load
 from fairwave.errors import ScenarioError
 from fairwave.federate.device import DeviceAgent
 from fairwave.federate.diary import Diary, replace_file
@@ -26,15 +26,13 @@ TRACK = Track("proposed", 0)
 
 
 def _agent(folder: Path, settings: Settings = REPEATABLE, counters: Path | None = None) -> DeviceAgent:
-    agent = device_agent(tiny(), settings, TRACK, 0, "mnist", folder / "diary.npz")
+    agent = device_agent(tiny(), settings, TRACK, 0, load("mnist"), folder / "diary.npz")
     if counters is not None:
         agent._counters = counters
     return agent
 
 
 def _copy() -> NamedArrays:
-    from fairwave.data.sources import load
-
     point = Premises(tiny(), load("mnist")).access_point(TRACK, None)
     return named_arrays(jax.tree.map(lambda leaf: leaf[0], point.start().received))
 

@@ -15,12 +15,12 @@ from fairwave.federate import exchange, in_process
 from fairwave.federate.protocol import NamedArrays
 from fairwave.federate.records import ANSWER, ARRAYS, TELEMETRY
 from fairwave.runs.faults import Fault
-from tests.federate.parties import REPEATABLE, Meddle, close, federated, model_of_round, tiny
+from tests.federate.parties import REPEATABLE, Meddle, Outcome, close, federated, model_of_round, tiny
 
 pytestmark = pytest.mark.faults
 
 CULPRIT, ROUND = 1, 1
-"""Device and round (from 0) of the fault."""
+"""Device and, where there is one fault only, the round (from 0)."""
 
 Change = Callable[[RecordDict], None]
 
@@ -85,17 +85,19 @@ SPOILED: dict[str, tuple[Change, Fault]] = {
 
 
 class Saboteur:
-    """Spoils one device's answers in one round and exchange; remembers every update that was sent."""
+    """Spoils one device's answers in some rounds of one exchange; remembers every good update that was sent."""
 
-    def __init__(self, phase: str, spoil: Change) -> None:
-        self._phase, self._spoil = phase, spoil
+    def __init__(self, phase: str, *spoilers: Change) -> None:
+        """The first spoils round 1 (from 0), the next round 2, and so on."""
+        self._phase, self._spoilers = phase, dict(enumerate(spoilers, start=ROUND))
         self.updates: dict[int, dict[int, NamedArrays]] = {}
 
     def __call__(self, honest: ClientApp, message: Message, context: Context) -> Message:
         reply, number = honest(message, context), int(message.metadata.group_id) if _trains(message) else -1
         device = int(context.node_config["partition-id"])
-        if device == CULPRIT and number == ROUND and message.metadata.message_type == f"train.{self._phase}":
-            self._spoil(reply.content)
+        spoiled = device == CULPRIT and message.metadata.message_type == f"train.{self._phase}"
+        if spoiled and number in self._spoilers:
+            self._spoilers[number](reply.content)
             return reply
         if message.metadata.message_type == "train.update":
             arrays = reply.content[ARRAYS]
@@ -113,35 +115,47 @@ def _mean_of_the_good(before: NamedArrays, updates: dict[int, NamedArrays]) -> N
     return {name: before[name] + np.mean([each[name] for each in good], axis=0, dtype=np.float64) for name in before}
 
 
+@pytest.fixture(scope="module")
+def spoiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Saboteur, Outcome]:
+    """A federation in which every round but the first and the last has a fault."""
+    folder, saboteur = tmp_path_factory.mktemp("spoiled") / "run", Saboteur("update", *(s for s, _ in SPOILED.values()))
+    return folder, saboteur, federated(tiny(rounds=len(SPOILED) + 2), folder, meddle=saboteur)
+
+
 @pytest.mark.parametrize("name", SPOILED)
-def test_a_bad_update_is_counted_and_left_out(name: str, tmp_path: Path) -> None:
-    spoil, fault = SPOILED[name]
-    saboteur = Saboteur("update", spoil)
-    store = federated(tiny(), tmp_path / "run", meddle=saboteur)
-    stored = store.records
-    expected = np.zeros(3)
-    expected[CULPRIT] = fault
-    assert stored[ROUND]["update_fault"].tolist() == expected.tolist()
-    assert not any(stored[number]["update_fault"].any() for number in (0, 2))
-    assert stored[ROUND]["delivered"].tolist() == [True, False, True]
-    assert stored[2]["delivered"].all()  # it is welcome again in the next round
-    assert stored[ROUND]["deviation"][CULPRIT] == stored[0]["deviation"][CULPRIT]
-    assert set(saboteur.updates[ROUND]) == {0, 2}
-    for number in (ROUND, 2):
-        before = model_of_round(tmp_path / "run", number)
-        assert close(model_of_round(tmp_path / "run", number + 1), _mean_of_the_good(before, saboteur.updates[number]))
+def test_a_bad_update_is_counted_and_left_out(name: str, spoiled: tuple[Path, Saboteur, Outcome]) -> None:
+    folder, saboteur, held = spoiled
+    number, fault = ROUND + list(SPOILED).index(name), SPOILED[name][1]
+    record, before = held.records[number], held.records[number - 1]
+    assert record["update_fault"].tolist() == [0, int(fault), 0]
+    assert record["delivered"].tolist() == [True, False, True]
+    assert record["deviation"][CULPRIT] == before["deviation"][CULPRIT]
+    assert set(saboteur.updates[number]) == {0, 2}
+    start = model_of_round(folder, number)
+    assert close(model_of_round(folder, number + 1), _mean_of_the_good(start, saboteur.updates[number]))
 
 
-@pytest.mark.parametrize("name", ["NaN", "another shape", "an exception"])
-def test_a_bad_gradient_takes_its_device_out_of_the_round(name: str, tmp_path: Path) -> None:
-    spoil, fault = SPOILED[name]
-    saboteur = Saboteur("gradient", spoil)
-    store = federated(tiny(), tmp_path / "run", meddle=saboteur)
-    stored = store.records
-    assert stored[ROUND]["gradient_fault"].tolist() == [0, int(fault), 0]
-    assert set(saboteur.updates[ROUND]) == {0, 2}
-    before = model_of_round(tmp_path / "run", ROUND)
-    assert close(model_of_round(tmp_path / "run", ROUND + 1), _mean_of_the_good(before, saboteur.updates[ROUND]))
+def test_after_all_its_faults_a_device_is_welcome_again(spoiled: tuple[Path, Saboteur, Outcome]) -> None:
+    folder, saboteur, held = spoiled
+    for number in (0, len(held.records) - 1):
+        assert held.records[number]["delivered"].all()
+        assert not held.records[number]["update_fault"].any()
+    last = len(held.records) - 1
+    start = model_of_round(folder, last)
+    assert close(model_of_round(folder, last + 1), _mean_of_the_good(start, saboteur.updates[last]))
+
+
+def test_a_bad_gradient_takes_its_device_out_of_the_round(tmp_path: Path) -> None:
+    faults = [SPOILED[name] for name in ("NaN", "another shape", "an exception")]
+    saboteur = Saboteur("gradient", *(spoil for spoil, _ in faults))
+    held = federated(tiny(rounds=5), tmp_path / "run", meddle=saboteur)
+    for number, (_, fault) in enumerate(faults, start=ROUND):
+        assert held.records[number]["gradient_fault"].tolist() == [0, int(fault), 0]
+        assert set(saboteur.updates[number]) == {0, 2}
+        start = model_of_round(tmp_path / "run", number)
+        expected = _mean_of_the_good(start, saboteur.updates[number])
+        assert close(model_of_round(tmp_path / "run", number + 1), expected)
+    assert held.records[4]["delivered"].all()
 
 
 def test_without_the_checks_the_model_would_be_spoiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,13 +26,17 @@ SCENARIOS = {
 }
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+SLOW = {"batteries", "changing data", "moving"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in SCENARIOS])
 def test_every_round_is_the_simulators(name: str, tmp_path: Path) -> None:
     order = tiny(*SCENARIOS[name])
     stored = federated(order, tmp_path / "run").records
     _agree(tmp_path / "run", stored, order)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["max_power", "q_fedavg", "ditto"])
 def test_other_schemes_agree_too(scheme: str, tmp_path: Path) -> None:
     order = tiny(scheme=scheme, rounds=2)
@@ -41,6 +45,7 @@ def test_other_schemes_agree_too(scheme: str, tmp_path: Path) -> None:
     _agree(tmp_path / "run", stored, order, personal)
 
 
+@pytest.mark.slow
 def test_private_training_and_defences_agree(tmp_path: Path) -> None:
     order = tiny("privacy.max_epsilon=20", preset="fair", rounds=2)
     store = federated(order, tmp_path / "run")

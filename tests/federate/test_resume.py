@@ -46,7 +46,9 @@ class Wire:
         return reply
 
 
-@pytest.mark.parametrize(("phase", "after"), [("gradient", 2), ("update", 1), ("update", 3)])
+@pytest.mark.parametrize(
+    ("phase", "after"), [("gradient", 2), pytest.param("update", 1, marks=pytest.mark.slow), ("update", 3)]
+)
 def test_an_interrupted_round_is_repeated_to_the_same_result(phase: str, after: int, tmp_path: Path) -> None:
     with pytest.raises(Crash):
         federated(tiny(), tmp_path / "run", meddle=Wire(after, phase))
@@ -61,6 +63,7 @@ def test_an_interrupted_round_is_repeated_to_the_same_result(phase: str, after: 
     assert not (tmp_path / "run" / ASKED).exists()
 
 
+@pytest.mark.slow
 def test_a_crash_between_aggregation_and_storing_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = federated(tiny(), tmp_path / "whole")
     honest = Logbook.append
@@ -90,6 +93,7 @@ def test_a_device_asked_the_same_thing_again_sends_the_same_bits(tmp_path: Path)
     assert [event.steps.tolist() for event in store.of("update")] == [each.tolist() for each in planned]
 
 
+@pytest.mark.slow
 def test_another_question_in_the_same_round_is_a_second_release(tmp_path: Path) -> None:
     """The crash leaves a device out of the repeated round, so that the mean gradient, and with it training, differs."""
     order = tiny(
@@ -115,6 +119,7 @@ def test_another_question_in_the_same_round_is_a_second_release(tmp_path: Path) 
     assert (planned > 0.8 * once[1][:2]).all()
 
 
+@pytest.mark.slow
 def test_a_device_that_never_comes_back_is_charged_the_most(tmp_path: Path) -> None:
     order = tiny(*PRIVATE, preset="fair", rounds=2)
     with pytest.raises(Crash):
@@ -161,6 +166,7 @@ def test_secrets_are_private_and_stay(tmp_path: Path) -> None:
     assert secret.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_hardened_noise_does_not_come_from_the_seed(tmp_path: Path) -> None:
     """Whoever knows the scenario could subtract seeded noise from its copy."""
     order = tiny(rounds=2)
@@ -173,6 +179,7 @@ def test_hardened_noise_does_not_come_from_the_seed(tmp_path: Path) -> None:
     assert np.array_equal(seeded[1]["received_loss"], again[1]["received_loss"])
 
 
+@pytest.mark.slow
 def test_simulations_and_federations_do_not_mix(tmp_path: Path) -> None:
     order = tiny(rounds=1)
     federated(order, tmp_path / "federation")

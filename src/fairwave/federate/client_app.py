@@ -6,12 +6,14 @@ A node is configured by `partition-id` (which device it is), `home` (a private f
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
+from fairwave.data.sources import load
 from fairwave.errors import FairwaveError, FederationError
 from fairwave.federate.brief import Brief, read_brief
 from fairwave.federate.device import DeviceAgent
@@ -31,7 +33,7 @@ def client_app(folder: Path) -> ClientApp:
 
 def app_of(brief: Callable[[], Brief], home: Path | None = None, *, keeps_programs: bool = False) -> ClientApp:
     """A ClientApp; `home` serves nodes that have none of their own."""
-    app, agents = ClientApp(), dict[object, DeviceAgent]()
+    app, agents, load_once = ClientApp(), dict[object, DeviceAgent](), functools.cache(load)
 
     def reply(message: Message, context: Context) -> Message:
         try:
@@ -42,10 +44,10 @@ def app_of(brief: Callable[[], Brief], home: Path | None = None, *, keeps_progra
             which = (task.federation, task.scheme, task.seed, device)
             if which not in agents:
                 agreed = brief()
-                source = str(context.node_config.get("data", agreed.order.scenario.data.source))
+                data = load_once(str(context.node_config.get("data", agreed.order.scenario.data.source)))
                 diary = own_home / f"device-{device}" / task.federation / f"{task.scheme}-{task.seed}.npz"
                 track = Track(task.scheme, task.seed)
-                agents[which] = device_agent(agreed.order, agreed.settings, track, device, source, diary)
+                agents[which] = device_agent(agreed.order, agreed.settings, track, device, data, diary)
             answer = agents[which].answer(task)
         except (Unreadable, FairwaveError):
             raise

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from fairwave import schemes as registry
-from fairwave.data.sources import DataSet, load
+from fairwave.data.sources import DataSet
 from fairwave.engine.records import Arrays
 from fairwave.federate.access_point import AccessPoint
 from fairwave.federate.device import DeviceAgent
@@ -52,10 +52,9 @@ class Premises:
         return {"distance_m": distance_m, "path_loss_db": path_loss_db(gain), "samples": held}
 
 
-def device_agent(order: Order, settings: Settings, track: Track, index: int, source: str, diary: Path) -> DeviceAgent:
-    """One device, with its share of the data at `source`."""
+def device_agent(order: Order, settings: Settings, track: Track, index: int, data: DataSet, diary: Path) -> DeviceAgent:
+    """One device, with its share of the data, or all of its own."""
     scenario = order.seeded(track.seed)
-    data = load(source)
     check_layers(scenario, data)
     samples = own_samples(scenario, data, index)
     return DeviceAgent(scenario, registry.ALL[track.scheme], model_of(scenario.learning), samples, settings, diary)

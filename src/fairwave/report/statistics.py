@@ -65,8 +65,8 @@ def common_rounds(results: xr.Dataset, one: str, other: str) -> xr.Dataset:
 
 
 def _done(results: xr.Dataset) -> xr.DataArray:
-    """Whether a scheme and seed has done a round: every device then has a deviation."""
-    return results["deviation"].isel(device=0).notnull()
+    """Whether a scheme and seed has done a round: it is known then who took part."""
+    return results["participating"].isel(device=0).notnull()
 
 
 def milestones(results: xr.Dataset) -> list[int]:

@@ -86,6 +86,7 @@ BATTERY = (
 CAPACITY_J = np.array([0.03, 0.05, 0.06, 0.08, 0.1, 0.11])
 
 
+@pytest.mark.slow
 def test_a_battery_lasts_for_as_many_rounds_as_it_covers(data):
     """Forty iterations are 23.1 mJ and a tiny upload next to nothing: 1, 2, 2, 3, 4 and 4 rounds. Then all is over."""
     run = cell(data, "least_energy", *BATTERY)

@@ -106,6 +106,7 @@ def test_noise_of_an_update_is_what_the_device_tells(iterations):
     assert abs(np.corrcoef(first, second)[0, 1]) < 6 / np.sqrt(5_000)
 
 
+@pytest.mark.slow
 def test_a_sum_over_thousands_moves_by_no_more_than_one_over_few():
     """6,000 equal records: in single precision the last would move the sum by a thousandth too much."""
     inputs = jnp.ones((6_001, 6), jnp.float32) * 50
