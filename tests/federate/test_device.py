@@ -38,7 +38,7 @@ def _copy() -> NamedArrays:
 
 
 def _task(number: int, phase: Phase, copy: NamedArrays | None = None, mean: NamedArrays | None = None) -> Task:
-    return Task("test", *TRACK, number, phase, 0.2, number - 1, copy, mean)
+    return Task("test", *TRACK, number, phase, 0.2, number - 1, -1, copy, mean)
 
 
 def test_a_device_does_nothing_out_of_turn(tmp_path: Path) -> None:
@@ -151,7 +151,10 @@ def test_without_telemetry_a_device_tells_nothing_of_its_energy(tmp_path: Path) 
     answer = agent.answer(_task(0, Phase.UPDATE))
     assert answer.telemetry == {}
     told = {field.name for field in dataclasses.fields(answer)}
-    assert told == {"round", "status", "arrays", "examples", "spent", "told_noise_std", "told_loss", "telemetry"}
+    assert told == {
+        "round", "status", "arrays", "examples", "spent", "diary", "exhausted", "told_noise_std", "told_loss",
+        "telemetry",
+    }  # fmt: skip
     assert np.isnan(answer.told_loss)
 
 

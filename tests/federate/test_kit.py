@@ -88,7 +88,7 @@ def test_nothing_is_overwritten(kit: Path) -> None:
 
 
 def test_a_brief_comes_back(tmp_path: Path) -> None:
-    order = Order(load_scenario("fair", [*TINY, "cell.mobility.law=none"]), ("proposed", "max_power"), (3, 5), 7)
+    order = Order(load_scenario("paper", [*TINY, "cell.mobility.law=none"]), ("proposed", "max_power"), (3, 5), 7)
     brief = Brief(order, REPEATABLE)
     write_brief(tmp_path, brief)
     assert read_brief(tmp_path) == brief

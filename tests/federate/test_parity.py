@@ -22,11 +22,12 @@ SCENARIOS = {
         "data.samples_per_device=40",
         "data.refreshed_samples=3",
     ),
+    "empty batteries": ("compute.battery_capacity_j=[0.15, 5, 5]", "cell.participants=1", "run.num_rounds=4"),
     "moving": ('cell.mobility={law="radial", max_speed_m_per_s=20, near_m=10, far_m=300}', "radio.doppler_hz=1"),
 }
 
 
-SLOW = {"batteries", "changing data", "moving"}
+SLOW = {"batteries", "empty batteries", "changing data", "moving"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in SCENARIOS])
@@ -43,6 +44,16 @@ def test_other_schemes_agree_too(scheme: str, tmp_path: Path) -> None:
     stored = federated(order, tmp_path / "run").records
     personal = {"received_accuracy"} if scheme == "ditto" else set()  # of a model that never leaves its device
     _agree(tmp_path / "run", stored, order, personal)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["max_power", "fair_energy_only"])
+def test_noise_at_a_trusted_access_point_agrees(scheme: str, tmp_path: Path) -> None:
+    """Budgets are of rounds whose update was used, and nobody learns from a score."""
+    mode = ("privacy.mode=device", "defences.use=[]", "cell.straggler_probability=0.4", "privacy.max_epsilon=10")
+    order = tiny(*mode, "privacy.clip_norm=0.01", preset="fair", scheme=scheme, rounds=6)
+    stored = federated(order, tmp_path / "run").records
+    _agree(tmp_path / "run", stored, order)
 
 
 @pytest.mark.slow

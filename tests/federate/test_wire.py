@@ -24,7 +24,7 @@ from fairwave.federate.records import (
 )
 
 ARRAYS_HELD = {"0.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "0.bias": np.zeros(3, np.float32)}
-TASK_GIVEN = Task("f1", "proposed", 3, 7, Phase.GRADIENT, 0.25, 5, ARRAYS_HELD, None)
+TASK_GIVEN = Task("f1", "proposed", 3, 7, Phase.GRADIENT, 0.25, 5, -1, ARRAYS_HELD, None)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -32,7 +32,7 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 @given(st.integers(0, 2**53), st.integers(0, 10**6), numbers, st.sampled_from(Phase), st.booleans(), st.booleans())
 def test_a_task_comes_back(seed: int, number: int, deviation: float, phase: Phase, copy: bool, mean: bool) -> None:
     task = Task(
-        "f", "max_power", seed, number, phase, deviation, number - 1, ARRAYS_HELD if copy else None,
+        "f", "max_power", seed, number, phase, deviation, number - 1, 90, ARRAYS_HELD if copy else None,
         ARRAYS_HELD if mean else None,
     )  # fmt: skip
     _same(task_from_records(task_to_records(task)), task)
@@ -41,7 +41,9 @@ def test_a_task_comes_back(seed: int, number: int, deviation: float, phase: Phas
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(Status), st.integers(0, 2**53), numbers, st.booleans())
 def test_an_answer_comes_back(number: int, status: Status, spent: int, std: float, arrays: bool) -> None:
-    answer = Answer(number, status, ARRAYS_HELD if arrays else None, 60, spent, std, 0.5, {"energy_j": 0.25})
+    answer = Answer(
+        number, status, ARRAYS_HELD if arrays else None, 60, spent, 17, arrays, std, 0.5, {"energy_j": 0.25}
+    )
     _same(answer_from_records(answer_to_records(answer)), answer)
 
 
@@ -56,7 +58,9 @@ def _same(one: object, other: object) -> None:
             assert mine == theirs, field.name
 
 
-@pytest.mark.parametrize("name", ["version", "federation", "scheme", "seed", "round", "phase", "deviation"])
+@pytest.mark.parametrize(
+    "name", ["version", "federation", "scheme", "seed", "round", "phase", "deviation", "steps-left"]
+)
 @pytest.mark.parametrize("change", ["missing", "another kind"])
 def test_a_task_that_is_not_as_agreed_is_refused(name: str, change: str) -> None:
     records = task_to_records(TASK_GIVEN)

@@ -90,12 +90,12 @@ def local(
       fairwave federate local paper --engine in-process --rounds 20 --noise simulation
     """
     _need_flower()
-    from fairwave.federate.settings import Settings
-
     name = _one_source(source, preset)
     # Devices share this machine's energy counters, so that each takes what its model says.
-    settings = Settings(deadline_s=deadline, quorum=quorum, noise=noise.value, telemetry=True, energy="model")
+    settings = _settings(deadline_s=deadline, quorum=quorum, noise=noise.value, telemetry=True, energy="model")
     brief = _brief(name, nodes, rounds, schemes, seeds, overrides, settings)
+    if brief.order.scenario.data.partition.law == "own":
+        raise ArgumentError("data.partition: devices of 'federate local' have no data of their own; choose another law")
     folder = out or Path("runs") / f"federated-{Path(name).stem}"
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     with Resumable(command):
@@ -133,13 +133,24 @@ def init(
     """
     _need_flower()
     from fairwave.federate.kit import write_kit
-    from fairwave.federate.settings import Settings
 
-    settings = Settings(deadline_s=deadline, quorum=quorum, noise=noise.value)
+    settings = _settings(deadline_s=deadline, quorum=quorum, noise=noise.value)
     name = _one_source(source, preset)
     brief = _brief(name, nodes, rounds, schemes, seeds, overrides, settings)
     write_kit(folder, brief, host or ["localhost"], port, days)
     typer.echo(f"written: {folder}   (next: {folder / 'README.md'})")
+
+
+def _settings(**given: object) -> Settings:
+    from pydantic import ValidationError
+
+    from fairwave.federate.settings import Settings
+    from fairwave.scenario.complaints import one_line
+
+    try:
+        return Settings.model_validate(given)
+    except ValidationError as error:
+        raise ArgumentError(f"--{one_line(error, Settings).replace('_s:', ':', 1)}") from None
 
 
 def _need_flower() -> None:

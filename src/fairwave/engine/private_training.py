@@ -95,7 +95,9 @@ def private_sum(protection: Protection, model: Model, params: Tree, samples: Sam
 
     zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, jnp.float64), params)
     total, _ = jax.lax.scan(add, zero, jnp.arange(0, held, size))
-    std = (protection.exchange_noise_multiplier or 0.0) * protection.clip_norm
+    if protection.exchange_noise_multiplier is None:
+        raise ValueError("a gradient over all records must not leave its device without noise")
+    std = protection.exchange_noise_multiplier * protection.clip_norm
     return noised_tree(protection.source, total, std, key)
 
 

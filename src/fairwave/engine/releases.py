@@ -11,11 +11,18 @@ from fairwave.privacy.ledger import ReleaseEvent, event
 
 
 def releases(
-    guard: Guard, record: RoundRecord, *, gradient_exchange: bool, local_std: float, told_losses: bool = False
+    guard: Guard,
+    record: RoundRecord,
+    *,
+    gradient_exchange: bool,
+    local_std: float,
+    told_losses: bool = False,
+    charged: np.ndarray | None = None,
 ) -> list[ReleaseEvent]:
     """The events of one round.
 
-    An update that came late, or over a channel that was misjudged, has left the device all the same.
+    An update that came late, or over a channel that was misjudged, has left the device all the same. `charged` is the
+    steps of private training to put down for each device; left out, those of its plan, if it sent anything.
     """
     asked = np.asarray(record.participating)
     sent = np.flatnonzero(asked & (np.asarray(record.plan.case) != int(Case.OUTAGE)))
@@ -30,7 +37,10 @@ def releases(
             events.append(event("model", "access point", served, std, sensitivity, subjects=answered, lost_delta=lost))
         return events
     if guard.mode == "provable":
-        private = _private(guard, record, sent, gradient_exchange=gradient_exchange)
+        if charged is not None:
+            sent = np.union1d(sent, np.flatnonzero(charged))
+        steps = np.asarray(record.plan.local_iterations if charged is None else charged)
+        private = _private(guard, steps, sent, gradient_exchange=gradient_exchange)
         if gradient_exchange:
             private.append(event("gradient", "access point", heard, basis="messages", subjects=sent))
         return [
@@ -48,9 +58,9 @@ def releases(
     ]
 
 
-def _private(guard: Guard, record: RoundRecord, sent: np.ndarray, *, gradient_exchange: bool) -> list[ReleaseEvent]:
+def _private(guard: Guard, all_steps: np.ndarray, sent: np.ndarray, *, gradient_exchange: bool) -> list[ReleaseEvent]:
     """What devices sent after clipping and noise: each step of training is a release on a random batch."""
-    steps = np.asarray(record.plan.local_iterations)[sent]
+    steps = all_steps[sent]
     update = event(
         "update",
         "device",

@@ -68,9 +68,23 @@ class AccessPoint(Station):
             )
 
     def participants(self, books: Books, number: int) -> Attendance:
-        """Who is asked in a round, if it can be reached."""
+        """Who is asked in a round, if it can be reached: nobody whose budget is spent by the ledger."""
         with jax.enable_x64(True):
-            return self.invited(books, jnp.asarray(number))
+            present = self.invited(books, jnp.asarray(number))
+            left = self.left(books)
+            if left is None:
+                return present
+            able = present.participating & jnp.asarray(left >= self.needed())
+            return dataclasses.replace(present, participating=able, slow=present.slow & able)
+
+    def left(self, books: Books) -> np.ndarray | None:
+        """Of each budget, by the ledger; None without limits."""
+        return None if self.guard.budget is None else self.guard.budget - np.asarray(books.spent)
+
+    def steps_per_try(self) -> tuple[np.ndarray, np.ndarray]:
+        """The fewest and the most local steps that each device can do when it is asked once."""
+        most = np.broadcast_to(np.asarray(self._most_iterations), self.devices.shape)
+        return self.needed().astype(np.int64), most.astype(np.int64)
 
     def first_phase(self) -> Phase:
         """The exchange with which a round begins."""
@@ -92,12 +106,19 @@ class AccessPoint(Station):
             return named_arrays(_mean_gradient(stacked, arrived))
 
     def conclude(
-        self, books: Books, number: int, present: Attendance, asked: Sequence[int], answers: Answers
+        self,
+        books: Books,
+        number: int,
+        present: Attendance,
+        asked: Iterable[int],
+        answers: Answers,
+        charged: np.ndarray | None = None,
     ) -> tuple[Books, RoundRecord]:
         """The round's end, from the updates: the next model, everybody's deviation and copy, and the record.
 
         A device that was asked, in this try of the round or an earlier one, and whose update is missing or no good
         keeps its copy and deviation, as in outage; one that was not connected, or rests, is treated as not invited.
+        `charged` is what each budget is charged; left out, a round for everybody whose update is used.
         """
         with jax.enable_x64(True):
             resting = {k for k, answer in answers.items() if answer.status is Status.RESTING}
@@ -123,10 +144,8 @@ class AccessPoint(Station):
             )  # fmt: skip
             held = part_of(books.received, present.chosen)
             tried = among_all({"received_accuracy": accuracy_map(self.model)(self.tried_on, held)}, present)
-            plan, charge = _told_plan(answers, present), delivered.astype(jnp.int64)
-            if self.guard.mode == "provable":
-                charge = self._charge(books, present, answers)
-                plan = dataclasses.replace(plan, local_iterations=charge)
+            plan = _told_plan(answers, present)
+            charge = delivered.astype(jnp.int64) if charged is None else jnp.asarray(charged)
             nobody = jnp.zeros(self.devices.shape, bool)
             unknown = jnp.full((), jnp.nan)
             record = RoundRecord(
@@ -160,20 +179,6 @@ class AccessPoint(Station):
                 after.memory,
             )
             return following, record
-
-    def _charge(self, books: Books, present: Attendance, answers: Answers) -> jax.Array:
-        """Local steps to put on the ledger for each device: what it tells beyond what is there already.
-
-        Of one that was asked and gives no account of itself, the most that it can have done: what it sent may have
-        left it all the same.
-        """
-        known = np.asarray(books.spent)
-        told = {k: max(0, answer.spent - int(known[k])) for k, answer in answers.items()}
-        at_most = np.broadcast_to(np.asarray(self._most_iterations), known.shape).astype(np.int64)
-        if self.guard.budget is not None:
-            at_most = np.clip(self.guard.budget - known, 0, at_most)
-        asked = np.asarray(present.participating)
-        return jnp.asarray([told.get(k, int(at_most[k]) if asked[k] else 0) for k in range(known.size)])
 
     def _stacked(self, books: Books, answers: Answers, chosen: np.ndarray) -> tuple[Tree, jax.Array]:
         """Arrays of some devices with a leading axis, zero for those without, and whose they are."""

@@ -52,17 +52,21 @@ app = client_app(Path(__file__).parent)
 
 def write_app(folder: Path, brief: Brief, out: Path, roster: Path | None, command: str) -> None:
     """An app that `flwr run` takes."""
-    import json
-
     package = folder / PACKAGE
     package.mkdir(parents=True)
     quoted = {
-        "out": json.dumps(str(out)),  # a JSON string is a TOML string
-        "roster": json.dumps("" if roster is None else str(roster)),
-        "command": json.dumps(command),
+        "out": _toml(str(out)),
+        "roster": _toml("" if roster is None else str(roster)),
+        "command": _toml(command),
     }
     (folder / "pyproject.toml").write_text(_PROJECT.format(package=PACKAGE, **quoted), "utf-8")
     (package / "__init__.py").write_text('"""A federation\'s two apps."""\n', "utf-8")
     (package / "server_app.py").write_text(_SERVER, "utf-8")
     (package / "client_app.py").write_text(_CLIENT, "utf-8")
     write_brief(package, brief)
+
+
+def _toml(text: str) -> str:
+    import tomlkit
+
+    return tomlkit.item(text).as_string()

@@ -29,6 +29,12 @@ class Brief:
 
     def __post_init__(self) -> None:
         scenario = self.order.scenario
+        refuse_several(self.order)
+        if scenario.run.target_loss is not None:
+            raise ScenarioError(
+                "run.target_loss: only devices know their losses, and a federation must not end on their word; set "
+                "run.target_accuracy instead"
+            )
         if scenario.cheating.adversaries:
             raise ScenarioError(
                 f"cheating.adversaries: '{scenario.cheating.adversaries[0].behaviour}' is for simulations; real "
@@ -40,6 +46,16 @@ class Brief:
                 f"privacy.noise_source: '{source}' in the scenario, and settings.noise is '{self.settings.noise}'; "
                 "make both 'hardened', or both 'simulation' to repeat a simulation"
             )
+
+
+def refuse_several(order: Order) -> None:
+    """Each scheme and seed is one more release of the same data, and a proof is about one of them."""
+    mode, tracks = order.scenario.privacy.mode, list(order.tracks())
+    if mode != "paper" and len(tracks) > 1:
+        raise ScenarioError(
+            f"schemes and seeds: {len(tracks)} of them would each release the same data, and the account of "
+            f"privacy.mode '{mode}' is of one; give one scheme and one seed, in a run of their own"
+        )
 
 
 class _Agreement(Group):

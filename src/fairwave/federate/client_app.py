@@ -7,6 +7,7 @@ A node is configured by `partition-id` (which device it is), `home` (a private f
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,13 +18,15 @@ from fairwave.data.sources import load
 from fairwave.errors import FairwaveError, FederationError
 from fairwave.federate.brief import Brief, read_brief
 from fairwave.federate.device import DeviceAgent
-from fairwave.federate.protocol import VERSION
+from fairwave.federate.protocol import VERSION, Task
 from fairwave.federate.records import HELLO, Unreadable, answer_to_records, task_from_records, value
 from fairwave.federate.roster import sign
 from fairwave.federate.setup import device_agent
 from fairwave.runs.order import Track
+from fairwave.scenario.partition import Own
 
 CACHE = "compiled"
+_NAME = re.compile("[0-9a-f]{16}")
 
 
 def client_app(folder: Path) -> ClientApp:
@@ -44,6 +47,7 @@ def app_of(brief: Callable[[], Brief], home: Path | None = None, *, keeps_progra
             which = (task.federation, task.scheme, task.seed, device)
             if which not in agents:
                 agreed = brief()
+                _check(task, agreed, context)
                 data = load_once(str(context.node_config.get("data", agreed.order.scenario.data.source)))
                 diary = own_home / f"device-{device}" / task.federation / f"{task.scheme}-{task.seed}.npz"
                 track = Track(task.scheme, task.seed)
@@ -67,6 +71,14 @@ def app_of(brief: Callable[[], Brief], home: Path | None = None, *, keeps_progra
     app.train("gradient")(reply)
     app.train("update")(reply)
     return app
+
+
+def _check(task: Task, agreed: Brief, context: Context) -> None:
+    """Refuse what was not agreed on, before its name becomes that of a file."""
+    if not _NAME.fullmatch(task.federation) or Track(task.scheme, task.seed) not in list(agreed.order.tracks()):
+        raise FederationError("the task is of another federation, scheme or seed than was agreed")
+    if isinstance(agreed.order.scenario.data.partition, Own) and "data" not in context.node_config:
+        raise FederationError("node-config: no 'data', and data.partition says that devices bring their own")
 
 
 def _home(context: Context, otherwise: Path | None) -> Path:

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import ipaddress
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +15,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fairwave.errors import ArgumentError
+
 CURVE = ec.SECP384R1()
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*")
 _SKEW = datetime.timedelta(minutes=5)
 """Clocks differ: a certificate is valid a little before it was made."""
 
@@ -48,9 +52,9 @@ class Authority:
 
     def issue(self, hosts: Sequence[str], days: int, certificate: Path, key: Path) -> None:
         """A certificate for a server that is reached under these names and addresses."""
-        own, last = ec.generate_private_key(CURVE), _name(hosts[0])
+        own, named = ec.generate_private_key(CURVE), _name("fairwave access point")
         issued = (
-            _builder(last, self.certificate.subject, own.public_key(), days)
+            _builder(named, self.certificate.subject, own.public_key(), days)
             .add_extension(
                 x509.SubjectAlternativeName([_address(host) for host in dict.fromkeys(hosts)]), critical=False
             )
@@ -69,6 +73,17 @@ def make_device_key(private: Path, public: Path) -> None:
     form, plain = serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
     write_private(private, key.private_bytes(encoding.PEM, form, plain))
     public.write_bytes(key.public_key().public_bytes(encoding.OpenSSH, serialization.PublicFormat.OpenSSH) + b"\n")
+
+
+def check_host(host: str) -> None:
+    """Refuse what is neither an address nor a name that a certificate and a shell can hold."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        if not _HOST.fullmatch(host) or len(host) > 253:
+            raise ArgumentError(
+                f"--host {host!r}: neither an address nor a host name; give one such as ap.example.org or 192.0.2.7"
+            ) from None
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fairwave.errors import FederationError
+from fairwave.errors import ArgumentError, FederationError
 from fairwave.federate.brief import Brief
-from fairwave.federate.logbook import LOG, LOGS, Hear
+from fairwave.federate.logbook import LOG, LOGS, Hear, Logbook
 from fairwave.federate.loopback import Loopback
 
 MOST_RESTARTS = 3
@@ -32,13 +32,24 @@ def federate_on_loopback(
 
     If the SuperLink dies, network and run are begun anew, and the run goes on from its store.
     """
+    _check_path(folder)
+    with Logbook(folder, brief, command):
+        pass  # whatever is wrong with the folder or the brief is found before any process starts
     with _ended_by_sigterm():
         for _ in range(1 + MOST_RESTARTS):
             with network(brief, folder, command) as running:
-                if _followed(running, running.submit(), Log(folder / LOG), hear):
+                log = Log(folder / LOG)
+                if _followed(running, running.submit(), log, hear):
                     return
             hear({"event": "restarted"})
     raise FederationError(f"the SuperLink died {1 + MOST_RESTARTS} times; see {folder / LOGS}")
+
+
+def _check_path(folder: Path) -> None:
+    """Flower takes paths inside quoted settings, which know no escapes."""
+    strange = [sign for sign in str(folder.resolve()) if sign in '"\\' or not sign.isprintable()]
+    if strange:
+        raise ArgumentError(f"--out {folder}: {strange[0]!r} in a path cannot be passed on to Flower; choose another")
 
 
 class Log:

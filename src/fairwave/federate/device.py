@@ -10,7 +10,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 
-from fairwave.engine.battery import capacities_j
+from fairwave.engine.battery import capacities_j, least_energy_j
 from fairwave.engine.device import Outcome, Work, device_gradient, local_training, train_device
 from fairwave.engine.guard import Guard, parameters_of
 from fairwave.engine.records import FROM_PLAN
@@ -69,6 +69,7 @@ class DeviceAgent:
                 ways = motions(scenario.cell.mobility, distances_m(scenario, values), scenario.run.seed)
                 self._way = jax.tree.map(lambda leaf: leaf[self._index], ways)
             self._guard = Guard(scenario, samples.counts, parameters_of(model))
+            self._exchanges = scenario.learning.gradient_exchange and scheme.exchanges
             self._training = local_training(scenario, scheme, model, self._guard.protection)
             initial = device_key(run_key(scenario.run.seed), 0, Stream.INITIAL_MODEL, 0)
             self._like = jax.eval_shape(model.init, initial)
@@ -79,7 +80,7 @@ class DeviceAgent:
         """The reply to a task; whatever is sent has been written to the diary first."""
         with jax.enable_x64(True):
             page = self._diary.read()
-            if _out_of_turn(task, page):
+            if self._is_unforeseen(task) or _out_of_turn(task, page):
                 return Answer(task.round, Status.STALE, examples=self._own.count)
             if task.copy is not None:
                 page = self._entered(page, task, task.copy)
@@ -92,21 +93,26 @@ class DeviceAgent:
                 return self._give_gradient(page, status)
             return self._give_update(page, task, plan, status)
 
+    def _is_unforeseen(self, task: Task) -> bool:
+        """Whether the scenario has no such exchange: a gradient without the noise that it would need stays here."""
+        first = Phase.GRADIENT if self._exchanges else Phase.UPDATE
+        return (task.copy is None) == (task.phase is first) or (task.phase is Phase.GRADIENT and not self._exchanges)
+
     def _entered(self, page: Page, task: Task, copy: NamedArrays) -> Page:
         """The page of a round: on entering a new one, the device learns from what it was told of the last."""
         if task.round == page.round:
             return page
         memory, utility = page.memory, self._scenario.utility
-        if page.round >= 0 and page.round == task.scored_round:
+        if page.round >= 0 and page.round == task.scored_round and self._guard.mode != "device":
             memory = fit_effort(
                 utility.effort_fit, memory, jnp.asarray(page.compute_energy_j), jnp.asarray(task.deviation),
                 observed=jnp.asarray(True), ridge=utility.effort_ridge,
             )  # fmt: skip
         entered = dataclasses.replace(
-            page, memory=on_host(memory), round=task.round, steps=0, copy=copy, gradient=None, update=None,
-            question=b"", compute_energy_j=0.0, round_energy_j=0.0, told={},
+            page, memory=on_host(memory), round=task.round, steps=0, steps_left=task.steps_left, copy=copy,
+            gradient=None, update=None, question=b"", compute_energy_j=0.0, round_energy_j=0.0, told={},
         )  # fmt: skip
-        if entered.budget < 0 and self._guard.budget is not None:
+        if entered.budget < 0 and self._guard.mode == "provable" and self._guard.budget is not None:
             entered.budget = int(self._guard.budget[self._index])
         self._diary.write(entered)
         return entered
@@ -118,11 +124,9 @@ class DeviceAgent:
             member = heard_with(
                 member, moved(member.device, self._way, scenario.radio.path_loss_exponent, jnp.asarray(number))[0]
             )
-        in_steps, asked = self._guard.mode == "provable", True
-        left = page.budget - (page.spent - page.steps)  # as at the round's start: trying it again changes no plan
-        if page.budget >= 0:
-            asked = left >= (float(member.device.min_iterations) if in_steps else 1)
-            member = capped(member, jnp.asarray(left)) if in_steps else member
+        asked, left = True, self._steps_left(page)
+        if left is not None:
+            asked, member = left >= float(member.device.min_iterations), capped(member, jnp.asarray(left))
         left_j = None if self._capacity_j is None else self._capacity_j - (page.used_energy_j - page.round_energy_j)
         root, index = run_key(scenario.run.seed), jnp.asarray(self._index)
         plan, able, arrives = _prepare(
@@ -132,6 +136,21 @@ class DeviceAgent:
         if not float(plan.violation) <= LARGEST_VIOLATION:  # written so that NaN fails too
             raise SolveError(f"round {number + 1}, device {self._index}: its optimum breaks a constraint")
         return plan, bool(able), bool(arrives)
+
+    def _steps_left(self, page: Page) -> int | None:
+        """As at the round's start, so that trying it again changes no plan: by its own diary and by the ledger."""
+        if self._guard.mode != "provable":
+            return None
+        limits = [page.steps_left] if page.steps_left >= 0 else []
+        limits += [page.budget - (page.spent - page.steps)] if page.budget >= 0 else []
+        return min(limits, default=None)
+
+    def _is_exhausted(self, page: Page) -> bool:
+        """Whether no later round can be covered."""
+        device = self._member.device
+        if page.budget >= 0 and page.budget - page.spent < float(device.min_iterations):
+            return True
+        return self._capacity_j is not None and bool(self._capacity_j - page.used_energy_j < least_energy_j(device))
 
     def _give_gradient(self, page: Page, status: Status) -> Answer:
         if page.gradient is None:
@@ -147,8 +166,10 @@ class DeviceAgent:
         return _gradient(self._model, self._guard.protection, shared, own)[1]
 
     def _give_update(self, page: Page, task: Task, plan: DevicePlan, status: Status) -> Answer:
-        question = _digest(page.copy, task.mean_gradient)
+        question = _digest(page.copy, task.mean_gradient if self._exchanges else None)
         if question != page.question:
+            if page.budget >= 0 and page.spent + int(plan.local_iterations) > page.budget:
+                return self._reply(page, Status.RESTING)  # trying the round again would overspend
             page = self._worked(page, task, plan, question)
             self._diary.write(page)
         return self._reply(page, status, page.update)
@@ -169,7 +190,7 @@ class DeviceAgent:
         shared = (self._noise_root(page), jnp.asarray(page.round), *self._own.labelled)
         with Meter(self._counters) as meter:
             outcome: Outcome = jax.tree.map(lambda leaf: leaf.block_until_ready(), _train(self._training, shared, work))
-        steps = int(plan.local_iterations) if self._guard.mode == "provable" else 1
+        steps = int(plan.local_iterations) if self._guard.mode == "provable" else 0
         compute_j = float(plan.compute_energy_j)
         measured_j = meter.energy_j if self._settings.energy == "measured" and meter.energy_j is not None else compute_j
         energy_j = measured_j + float(plan.transmit_energy_j)
@@ -197,7 +218,9 @@ class DeviceAgent:
             status=status,
             arrays=arrays if status is Status.SENT else None,
             examples=self._own.count,
-            spent=page.spent if self._guard.mode == "provable" else 0,
+            spent=page.spent,
+            diary=page.name,
+            exhausted=self._is_exhausted(page),
             told_noise_std=page.told.get("told_noise_std", 0.0),
             told_loss=told_loss,
             telemetry=self._telemetry(page.told) if self._settings.telemetry else {},

@@ -20,7 +20,7 @@ from fairwave.learning.model import Tree
 from fairwave.policy.effort_fit import EffortMemory
 from fairwave.runs.packing import pack, unpack
 
-_NUMBERS = ("round", "spent", "steps", "budget", "secret")
+_NUMBERS = ("name", "round", "spent", "steps", "steps_left", "budget", "secret")
 _QUANTITIES = ("used_energy_j", "round_energy_j", "compute_energy_j")
 _GROUPS = ("gradient", "update", "copy")
 
@@ -30,12 +30,16 @@ class Page:
     """One federation's scheme and seed, as one device knows it."""
 
     memory: EffortMemory
+    name: int = dataclasses.field(default_factory=lambda: 1 + secrets.randbits(62))
+    """Of this diary, so that nobody takes a new one for one that was lost."""
     round: int = -1
     """The last that it took part in."""
     spent: int = 0
-    """Local steps, or rounds, whose results have left the device."""
+    """Local steps whose results have left the device, where a proof counts them."""
     steps: int = 0
     """Those of them that belong to `round`."""
+    steps_left: int = -1
+    """What the access point's ledger leaves for `round` and later ones; -1 for no limit."""
     budget: int = -1
     """How many it may spend; -1 before that was worked out."""
     secret: int = dataclasses.field(default_factory=lambda: secrets.randbits(63))

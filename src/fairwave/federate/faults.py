@@ -34,7 +34,7 @@ def fault_in(answer: Answer, expected: Expected) -> Fault:
     told = [answer.told_noise_std] if np.isnan(answer.told_loss) else [answer.told_noise_std, answer.told_loss]
     if not np.isfinite(told).all():
         return Fault.NOT_FINITE
-    if answer.told_noise_std < 0.0 or not 0 <= answer.spent <= MOST_STEPS:
+    if answer.told_noise_std < 0.0 or not 0 <= answer.spent <= MOST_STEPS or answer.diary < 0:
         return Fault.UNREADABLE
     if answer.status is not Status.SENT:
         return Fault.NONE

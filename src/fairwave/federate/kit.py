@@ -9,7 +9,7 @@ from string import Template
 from fairwave.errors import OutputError
 from fairwave.federate.app_folder import write_app
 from fairwave.federate.brief import Brief
-from fairwave.federate.credentials import Authority, make_device_key
+from fairwave.federate.credentials import Authority, check_host, make_device_key
 
 _FIRST = """\
 #!/bin/sh
@@ -20,6 +20,7 @@ export FLWR_HOME="$$PWD/flower" FLWR_TELEMETRY_ENABLED=0 FLWR_DISABLE_UPDATE_CHE
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION=1
 umask 077
 mkdir -p flower
+case "$$PWD" in *[\\"\\\\]*) echo "move this folder to a path without quotes and backslashes" >&2; exit 2;; esac
 """
 
 _CONFIG = """\
@@ -126,10 +127,13 @@ After a crash or a stop, start what has stopped, then `./register.sh` if the acc
 
 def write_kit(folder: Path, brief: Brief, hosts: Sequence[str], port: int, days: int) -> None:
     """Certificates, keys, the app and scripts; nothing is overwritten."""
-    if folder.exists() and any(folder.iterdir()):
+    for host in hosts:
+        check_host(host)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(f"{folder}: is not empty; choose a new folder")
     count = brief.order.scenario.cell.num_devices
-    words = {"host": hosts[0], "port": str(port), "inner": str(port + 1), "count": str(count)}
+    shown = f"[{hosts[0]}]" if ":" in hosts[0] else hosts[0]
+    words = {"host": shown, "port": str(port), "inner": str(port + 1), "count": str(count)}
     point, safe = folder / "access-point", folder / "authority"
     for part in (point, safe, point / "roster"):
         part.mkdir(parents=True, mode=0o700)

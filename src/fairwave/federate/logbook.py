@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import time
@@ -17,11 +18,11 @@ import numpy as np
 from fairwave.engine.records import Arrays, mean_of_participants
 from fairwave.engine.state import Books
 from fairwave.errors import StoreError
-from fairwave.federate.brief import Brief
+from fairwave.federate.brief import Brief, refuse_several
 from fairwave.federate.diary import replace_file
 from fairwave.federate.protocol import named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
-from fairwave.runs.database import locked
+from fairwave.runs.database import damaged, locked
 from fairwave.runs.folder import FEDERATION, holds_run, make_folder, planned, surroundings
 from fairwave.runs.order import Track
 from fairwave.runs.packing import pack, pack_state, unpack_state
@@ -30,7 +31,7 @@ from fairwave.types import Key
 
 LOG = "federation.jsonl"
 SECRET = "release.key"
-ASKED = "asked.json"
+ASKED = "asked-{scheme}-{seed}.json"
 DEVICES = "devices"
 """Folder of the devices' diaries, where devices and access point share a machine."""
 MODELS = "models"
@@ -53,7 +54,8 @@ class Logbook:
 
     def __enter__(self) -> Logbook:
         if not holds_run(self.folder):
-            make_folder(self.folder, known=(LOG, SECRET, ASKED, DEVICES, LOGS, MODELS))
+            make_folder(self.folder, known=(LOG, SECRET, DEVICES, LOGS, MODELS))
+            self.folder.chmod(0o700)  # its checkpoint has the model without noise, and everybody's copy
         self._lock = locked(self.folder)
         self._lock.__enter__()
         try:
@@ -72,7 +74,8 @@ class Logbook:
             self._lock.__exit__(kind, error, trace)
 
     def _opened(self) -> RunStore:
-        about = {"command": self._command, "kind": FEDERATION} | surroundings()
+        settings = self._brief.settings.model_dump_json()
+        about = {"command": self._command, "kind": FEDERATION, "settings": settings} | surroundings()
         if not holds_run(self.folder):
             return RunStore.create(self.folder, self._brief.order, {**about, NAME: secrets.token_hex(8)})
         wanted = planned(self._brief.order, self.folder)
@@ -80,8 +83,8 @@ class Logbook:
         try:
             if NAME not in store.about:
                 raise StoreError(f"{self.folder}: holds a simulation, not a federation; choose another --out")
-            if store.order != wanted:
-                store.extend(wanted, about)
+            refuse_several(wanted)
+            store.extend(wanted, about)
         except BaseException:
             store.close()
             raise
@@ -92,13 +95,20 @@ class Logbook:
         """Of the federation, by which devices know it again after a restart."""
         return self.store.about[NAME]
 
-    def secret(self) -> Key:
-        """The root of the access point's own noise: drawn once, kept in a private file, known to nobody else."""
+    def secret(self, track: Track) -> Key:
+        """The root of the access point's own noise for one scheme and seed, known to nobody else.
+
+        Drawn once and kept in a private file; schemes must not share noise, or their copies would give it away.
+        """
         path = self.folder / SECRET
         if not path.exists():
-            replace_file(path, secrets.token_bytes(8))
+            replace_file(path, secrets.token_bytes(32))
+        held = path.read_bytes()
+        if len(held) != 32:
+            raise damaged(path, f"{len(held)} bytes, not 32")
+        own = hashlib.blake2b(f"{track.scheme} {track.seed}".encode(), key=held, digest_size=8).digest()
         with jax.enable_x64(True):
-            key: Key = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(path.read_bytes(), np.uint32)))
+            key: Key = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(own, np.uint32)))
         return key
 
     def books(self, track: Track, like: Books) -> Books:
@@ -115,17 +125,24 @@ class Logbook:
 
     def note_asked(self, track: Track, number: int, devices: Iterable[int]) -> None:
         """Write down, before they are asked, who may have answered a round that is then cut short."""
-        asked = sorted({*self.asked(track, number), *devices})
-        content = {"scheme": track.scheme, "seed": track.seed, "round": number, "devices": asked}
-        replace_file(self.folder / ASKED, json.dumps(content).encode())
+        tries = self.tries(track, number)
+        for device in devices:
+            tries[device] = tries.get(device, 0) + 1
+        replace_file(self._asked(track), json.dumps({"round": number, "tries": list(tries.items())}).encode())
 
-    def asked(self, track: Track, number: int) -> list[int]:
-        """Devices that were asked in this round, now or before a crash."""
-        path = self.folder / ASKED
+    def tries(self, track: Track, number: int) -> dict[int, int]:
+        """How often each device was asked in this round, now or before a crash."""
+        path = self._asked(track)
         if not path.exists():
-            return []
-        held = json.loads(path.read_bytes())
-        return held["devices"] if (held["scheme"], held["seed"], held["round"]) == (*track, number) else []
+            return {}
+        try:
+            held = json.loads(path.read_bytes())
+            return {int(device): int(asked) for device, asked in held["tries"]} if held["round"] == number else {}
+        except (ValueError, KeyError, TypeError):
+            raise damaged(path, "it does not say who was asked") from None
+
+    def _asked(self, track: Track) -> Path:
+        return self.folder / ASKED.format(scheme=track.scheme, seed=track.seed)
 
     def append(
         self, track: Track, number: int, arrays: Arrays, releases: list[ReleaseEvent], books: Books, *, last: bool
@@ -136,7 +153,7 @@ class Logbook:
         model = self.folder / MODELS / f"{track.scheme}-{track.seed}{round_name}.npz"
         replace_file(model, pack(named_arrays(books.global_params)))
         self.store.append(track, number, arrays, releases, pack_state(books), last=last)
-        (self.folder / ASKED).unlink(missing_ok=True)
+        self._asked(track).unlink(missing_ok=True)
 
     def tell(self, event: str, **details: object) -> None:
         """A line of the log."""

@@ -73,7 +73,7 @@ class Loopback:
     def start_node(self, device: int) -> None:
         """Start a device, or start it again; it is refused as long as the network believes in the old one."""
         home, key = self._folder / DEVICES, self._key(device)
-        config = f"partition-id={device} home={json.dumps(str(home))} key={json.dumps(str(key))}"
+        config = f"partition-id={device} home={_quoted(home)} key={_quoted(key)}"
         self.nodes[device] = Program(
             [
                 "flower-supernode", "--superlink", f"{HOST}:{self.port}", "--root-certificates",
@@ -97,7 +97,7 @@ class Loopback:
         (place / "flower").mkdir(mode=0o700)
         (place / "flower" / "config.toml").write_text(
             f'[superlink]\ndefault = "{_CONNECTION}"\n[superlink.{_CONNECTION}]\naddress = "{HOST}:{self.port}"\n'
-            f"root-certificates = {json.dumps(str(place / 'ca.crt'))}\n",
+            f"root-certificates = {_quoted(place / 'ca.crt')}\n",
             "utf-8",
         )
 
@@ -154,3 +154,7 @@ class Loopback:
             why = " ".join((text + done.stderr.decode("utf-8", "replace")).split())[-300:]
             raise FederationError(f"flwr {arguments[0]}: failed ({why}); see {self.logs}")
         return dict(told)
+
+
+def _quoted(path: Path) -> str:
+    return f'"{path}"'

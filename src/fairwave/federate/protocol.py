@@ -37,7 +37,7 @@ class Status(enum.StrEnum):
     LOST = "lost"
     """It did its part, but the channel was worse than it had estimated."""
     RESTING = "resting"
-    """It has not enough privacy budget or charge left."""
+    """It has not enough privacy budget or charge left for this round."""
     STALE = "stale"
     """It knows of a later round, or not of this one; nothing was done."""
 
@@ -56,6 +56,8 @@ class Task:
     """The device's, after the last round in which it was scored."""
     scored_round: int
     """That round; -1 for none."""
+    steps_left: int
+    """Local steps that the access point's ledger leaves the device; -1 for no limit."""
     copy: NamedArrays | None
     """The device's copy of the model, in the first exchange of a round."""
     mean_gradient: NamedArrays | None
@@ -73,7 +75,11 @@ class Answer:
     examples: int = 0
     """Samples that it holds."""
     spent: int = 0
-    """Local steps whose results have left the device so far, where a proof counts them."""
+    """Local steps whose results have left the device so far, by its diary, where a proof counts them."""
+    diary: int = 0
+    """Name of that diary: another one knows nothing of what left the device before."""
+    exhausted: bool = False
+    """It will never take part again: its charge or its budget does not cover another round."""
     told_noise_std: float = 0.0
     """Noise that private training leaves in each value of the update."""
     told_loss: float = float("nan")

@@ -31,6 +31,7 @@ def task_to_records(task: Task) -> RecordDict:
             "phase": str(task.phase),
             "deviation": task.deviation,
             "scored-round": task.scored_round,
+            "steps-left": task.steps_left,
         }
     )
     for name, arrays in ((COPY, task.copy), (MEAN_GRADIENT, task.mean_gradient)):
@@ -52,6 +53,7 @@ def task_from_records(records: RecordDict) -> Task:
         phase=Phase(value(told, "phase", str)),
         deviation=value(told, "deviation", float),
         scored_round=value(told, "scored-round", int),
+        steps_left=value(told, "steps-left", int),
         copy=from_arrays(records, COPY),
         mean_gradient=from_arrays(records, MEAN_GRADIENT),
     )
@@ -67,6 +69,8 @@ def answer_to_records(answer: Answer) -> RecordDict:
             "status": str(answer.status),
             "num-examples": answer.examples,
             "spent": answer.spent,
+            "diary": answer.diary,
+            "exhausted": int(answer.exhausted),
             "told-noise-std": answer.told_noise_std,
             "told-loss": answer.told_loss,
         }
@@ -87,13 +91,15 @@ def answer_from_records(records: RecordDict) -> Answer:
     if status not in list(Status):
         raise Unreadable(f"{ANSWER}: unknown status")
     telemetry = records.get(TELEMETRY)
-    extra = telemetry if isinstance(telemetry, MetricRecord) else {}
+    extra = dict(telemetry) if isinstance(telemetry, MetricRecord) else {}
     return Answer(
         round=value(told, "round", int),
         status=Status(status),
         arrays=from_arrays(records, ARRAYS),
         examples=value(told, "num-examples", int),
         spent=value(told, "spent", int),
+        diary=value(told, "diary", int),
+        exhausted=value(told, "exhausted", int) != 0,
         told_noise_std=value(told, "told-noise-std", float),
         told_loss=value(told, "told-loss", float),
         telemetry={name: float(number) for name, number in extra.items() if isinstance(number, int | float)},

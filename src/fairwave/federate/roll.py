@@ -29,6 +29,8 @@ class Roll:
         self._deadline_s = min(deadline_s, _PATIENCE_S)
         self._node_of: dict[int, int] = {}
         self._refused: set[int] = set()
+        self._silent: dict[int, float] = {}
+        """When nodes that said nothing may be asked again: each question waits for them."""
         self._second: dict[int, int] = {}
         """Device of every node that came while another was connected as the same one."""
 
@@ -39,11 +41,15 @@ class Roll:
         self._refused &= there
         # Whoever was second is asked again once the first has gone: it may be the same device after a crash.
         self._second = {node: device for node, device in self._second.items() if device in self._node_of}
-        new = sorted(there - set(self._node_of.values()) - self._refused - set(self._second))
+        self._silent = {node: until for node, until in self._silent.items() if until > time.monotonic()}
+        known = {*self._node_of.values(), *self._refused, *self._second, *self._silent}
+        new = sorted(there - known)
         if new:
             question = secrets.token_bytes(16)
             greeting = {node: _greeting(question) for node in new}
-            for node, reply in exchange(self._grid, greeting, GREETING, "hello", self._deadline_s).items():
+            replies = exchange(self._grid, greeting, GREETING, "hello", self._deadline_s)
+            self._silent |= dict.fromkeys(set(new) - set(replies), time.monotonic() + _PATIENCE_S)
+            for node, reply in replies.items():
                 self._admit(node, reply, question)
         return dict(self._node_of)
 

@@ -16,6 +16,7 @@ from fairwave.engine.releases import releases
 from fairwave.engine.state import Books
 from fairwave.errors import FederationError
 from fairwave.federate.access_point import AccessPoint, Answers
+from fairwave.federate.account import Account
 from fairwave.federate.brief import Brief
 from fairwave.federate.exchange import exchange, read
 from fairwave.federate.faults import Expected
@@ -23,9 +24,12 @@ from fairwave.federate.logbook import Logbook
 from fairwave.federate.protocol import NamedArrays, Phase, Status, Task, named_arrays
 from fairwave.federate.records import task_to_records
 from fairwave.federate.roll import Roll
-from fairwave.runs.faults import by_name
+from fairwave.runs.faults import Fault, by_name
 from fairwave.runs.order import Track
 from fairwave.runs.training import target_reached
+
+_MOST_WORDS = 300
+"""Characters of what a device says of its own failure."""
 
 
 @dataclasses.dataclass
@@ -58,6 +62,8 @@ class Rounds:
         self._brief, self._settings = brief, brief.settings
         self._grid, self._logbook, self._roll, self._point = grid, logbook, roll, point
         self._track = track
+        self._account = Account(0)
+        self._exhausted = np.zeros(0, bool)
 
     def run(self) -> Books:
         """The books after the last round."""
@@ -65,6 +71,9 @@ class Rounds:
         num_devices = self._brief.order.scenario.cell.num_devices
         books, done = logbook.books(track, like=point.start()), logbook.store.summary(track)
         scored, number, finished = logbook.scored_rounds(track, num_devices), done.rounds, done.finished
+        records = logbook.store.records(track)
+        self._account = Account(num_devices, records)
+        self._exhausted = records[-1]["exhausted"].copy() if records else np.zeros(num_devices, bool)
         while number < self._brief.order.rounds and not finished:
             books, arrays, finished = self._round(books, number, scored)
             scored[arrays["delivered"]] = number
@@ -129,6 +138,7 @@ class Rounds:
         copy: NamedArrays | None = None,
         mean_gradient: NamedArrays | None = None,
     ) -> Task:
+        left = self._point.left(current.books) if self._point.guard.mode == "provable" else None
         return Task(
             federation=self._logbook.name,
             scheme=self._track.scheme,
@@ -137,6 +147,7 @@ class Rounds:
             phase=phase,
             deviation=float(np.asarray(current.books.deviation)[device]),
             scored_round=int(current.scored[device]),
+            steps_left=-1 if left is None else int(left[device]),
             copy=copy,
             mean_gradient=mean_gradient,
         )
@@ -149,10 +160,14 @@ class Rounds:
         replies = exchange(self._grid, contents, f"train.{phase}", str(current.number), self._settings.deadline_s)
         for device in tasks:
             expected = Expected(current.number, int(self._point.counts[device]), like, self._settings.max_norm)
-            answer, fault = read(replies.get(current.nodes[device]), expected)
+            reply = replies.get(current.nodes[device])
+            answer, fault = read(reply, expected)
             current.faults[phase][device] = fault
+            if fault is Fault.FAILED and reply is not None:
+                self._logbook.tell("told", device=device, why=str(reply.error.reason)[:_MOST_WORDS])
             if answer is not None:
-                answers[device] = answer
+                told = answer.telemetry if self._settings.telemetry else {}
+                answers[device] = dataclasses.replace(answer, telemetry=told)
         current.seconds[phase] = time.monotonic() - begun
         if len(answers) >= self._settings.quorum * len(tasks):
             return answers
@@ -163,31 +178,34 @@ class Rounds:
     def _conclude(self, current: _Try, answers: Answers, begun: float) -> tuple[Books, Arrays, bool]:
         """Aggregate, release, store."""
         point, number = self._point, current.number
-        asked = self._logbook.asked(self._track, number)
-        books, record = point.conclude(current.books, number, current.present, asked, answers)
+        tries = self._logbook.tries(self._track, number)
+        charged = None
+        if point.guard.mode == "provable":
+            before = np.asarray(current.books.spent)
+            charged = self._account.charge(before, answers, tries, *point.steps_per_try())
+        books, record = point.conclude(current.books, number, current.present, tries, answers, charged)
         events = releases(
             point.guard, record, gradient_exchange=point.exchanges, local_std=point.local_std,
-            told_losses=point.scheme.told_losses,
+            told_losses=point.scheme.told_losses, charged=charged,
         )  # fmt: skip
-        all_rest = bool(answers) and all(answer.status is Status.RESTING for answer in answers.values())
-        last = (
-            target_reached(self._brief.order.scenario.run, record)
-            or not point.can_afford(books, number + 1).any()
-            or all_rest
-        )
-        arrays = as_arrays(record) | self._account(current, answers, begun)
+        for device, answer in answers.items():
+            self._exhausted[device] = answer.exhausted
+        going_on = point.can_afford(books, number + 1) & ~self._exhausted
+        last = target_reached(self._brief.order.scenario.run, record) or not going_on.any()
+        arrays = as_arrays(record) | self._account.arrays() | self._also(current, answers, begun)
         self._logbook.append(self._track, number, arrays, events, books, last=last)
         faults = {f"{phase}: {name}": who for phase in Phase for name, who in by_name(current.faults[phase]).items()}
         self._logbook.tell_round(self._track, number, arrays, faults)
         return books, arrays, last
 
-    def _account(self, current: _Try, answers: Answers, begun: float) -> Arrays:
+    def _also(self, current: _Try, answers: Answers, begun: float) -> Arrays:
         """What only a federation has to tell."""
         size = current.scored.size
         wall = [answers[k].telemetry.get("wall_time_s", math.nan) if k in answers else math.nan for k in range(size)]
         return {
             "gradient_fault": current.faults[Phase.GRADIENT],
             "update_fault": current.faults[Phase.UPDATE],
+            "exhausted": self._exhausted.copy(),
             "wall_time_s": np.asarray(wall),
             "gradient_exchange_s": np.asarray(current.seconds.get(Phase.GRADIENT, 0.0)),
             "update_exchange_s": np.asarray(current.seconds.get(Phase.UPDATE, 0.0)),

@@ -9,9 +9,7 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from fairwave.errors import FairwaveError
 from fairwave.federate.brief import read_brief
-from fairwave.federate.logbook import note
 from fairwave.federate.roster import Roster
 from fairwave.federate.strategy import UtilityFair
 from fairwave.federate.words import in_words
@@ -32,11 +30,7 @@ def server_app(folder: Path) -> ServerApp:
             Roster(Path(roster)) if roster else None,
             _log,
         )
-        try:
-            strategy.start(grid)
-        except FairwaveError as error:  # Flower keeps what a ServerApp raises to itself
-            note(out, "failed", why=str(error))
-            raise
+        strategy.start(grid)
 
     return app
 

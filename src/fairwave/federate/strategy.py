@@ -10,6 +10,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from fairwave.data import sources
+from fairwave.errors import FairwaveError
 from fairwave.federate.brief import Brief
 from fairwave.federate.logbook import Hear, Logbook
 from fairwave.federate.protocol import named_arrays
@@ -45,13 +46,17 @@ class UtilityFair(Strategy):
         result = Result()
         with Logbook(self._folder, self._brief, self._command, self._hear) as logbook:
             roll = Roll(grid, order.scenario.cell.num_devices, self._roster, settings.deadline_s, logbook.tell)
-            for track in order.tracks():
-                secret = None if settings.noise == "simulation" else logbook.secret()
-                point = premises.access_point(track, secret)
-                logbook.store.begin(track, premises.fingerprint(point), premises.layout(point))
-                last = Rounds(self._brief, grid, logbook, roll, point, track).run()
-                result.arrays = to_arrays(named_arrays(last.global_params))
-            logbook.tell("finished")
+            try:
+                for track in order.tracks():
+                    secret = None if settings.noise == "simulation" else logbook.secret(track)
+                    point = premises.access_point(track, secret)
+                    logbook.store.begin(track, premises.fingerprint(point), premises.layout(point))
+                    last = Rounds(self._brief, grid, logbook, roll, point, track).run()
+                    result.arrays = to_arrays(named_arrays(last.global_params))
+            except FairwaveError as error:  # Flower keeps what a ServerApp raises to itself
+                logbook.tell("failed", why=str(error))
+                raise
+        logbook.tell("finished")  # the store is closed: whoever waits for this may read it
         return result
 
     def summary(self) -> None:

@@ -18,6 +18,8 @@ def in_words(line: dict[str, Any]) -> str:
                 f"{line['scheme']}, seed {line['seed']}, round {line['round']}: {line['delivered']} updates"
                 f"{accuracy}, {line['seconds']:.1f} s{_faults(line['faults'])}"
             )
+        case "told":
+            return f"device {line['device']} says: {line['why']}"
         case "no quorum":
             return f"round {line['round']}: too few answers in the {line['phase']} exchange{_faults(line['faults'])}"
         case "restarted":
