@@ -11,7 +11,8 @@ run: .venv/installed
 test: format lint layers types pytest
 
 test-full: .venv/tested
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -n 2 --dist loadscope -m "slow and not alone"
+	$(BIN)/pytest -m "slow and alone"
 
 format: .venv/tested
 	$(BIN)/ruff format --check .

@@ -94,6 +94,8 @@ def _answer(message: Message, device: TorchDevice, arrays: dict[str, torch.Tenso
         "status": "sent",
         "num-examples": len(device.labels),
         "spent": 0,
+        "diary": 0,
+        "exhausted": 0,
         "told-noise-std": 0.0,
         "told-loss": float("nan"),
     }

@@ -36,7 +36,7 @@ from tests.federate.parties import (
     tiny,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 REFUSALS = {
     "unregistered": "[code: 2004] Failed to activate SuperNode",

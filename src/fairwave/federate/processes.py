@@ -34,6 +34,7 @@ class Program:
     """One that runs until it is ended."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        self._family: dict[int, str] = {}
         with log.open("ab") as handle:
             self._process = subprocess.Popen(
                 [str(Path(sys.executable).parent / command[0]), *command[1:]],
@@ -55,16 +56,52 @@ class Program:
 
     def ask_to_end(self) -> None:
         """So that it can say goodbye."""
+        self._family = descendants(self._process.pid)
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
 
     def end(self) -> None:
-        """See that it and all of its session are gone."""
+        """See that it and all that it began are gone; some of that is in sessions of its own."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE_S)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        while left := {pid for pid, begun in self._family.items() if _begun(pid) == begun}:
+            for pid in left:  # what they begin meanwhile goes with them
+                self._family |= descendants(pid)
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Processes that one has begun, and those that these have, with when they began; none where there is no /proc."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        fields = _stat(int(entry.name))
+        if fields:
+            parents.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, unseen = dict[int, str](), [pid]
+    while unseen:
+        children = parents.get(unseen.pop(), [])
+        unseen += children
+        found |= {child: _begun(child) for child in children}
+    return {child: begun for child, begun in found.items() if begun}
+
+
+def _begun(pid: int) -> str:
+    """When a process began, which with its number names it; empty if it is gone, or only its parent has not noticed."""
+    fields = _stat(pid)
+    return fields[19] if fields and fields[0] != "Z" else ""
+
+
+def _stat(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def end_all(programs: Sequence[Program]) -> None:
