@@ -213,12 +213,12 @@ def test_an_error_text_holds_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyP
             seen.append(str(reply.error.reason))
         return honest(reply, expected)
 
-    def quotes(*rest: object, **more: object) -> object:
-        raise ValueError("sample 17 is [0.25, 0.5]")
+    class Quotes:
+        def lower(self, *rest: object) -> object:
+            raise ValueError("sample 17 is [0.25, 0.5]")
 
     monkeypatch.setattr("fairwave.federate.rounds.read", listening)
-    monkeypatch.setattr("fairwave.federate.device.train_device", quotes)
-    monkeypatch.setattr("fairwave.federate.device._train", quotes)
+    monkeypatch.setattr("fairwave.federate.device._train", Quotes())
     with pytest.raises(FederationError):
         federated(tiny(rounds=1), tmp_path / "run")
     assert seen
