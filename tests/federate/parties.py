@@ -15,10 +15,10 @@ from fairwave.engine.records import Arrays, as_arrays
 from fairwave.federate.brief import Brief
 from fairwave.federate.client_app import app_of
 from fairwave.federate.in_process import federate_in_process
-from fairwave.federate.logbook import DEVICES, MODELS
 from fairwave.federate.protocol import NamedArrays, named_arrays
 from fairwave.federate.settings import Settings
 from fairwave.privacy.ledger import ReleaseEvent
+from fairwave.runs.folder import DEVICES, MODELS
 from fairwave.runs.order import Order, Track
 from fairwave.runs.store import RunStore
 from fairwave.runs.training import Workshop, iterate

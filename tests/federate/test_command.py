@@ -56,9 +56,19 @@ def test_in_one_process(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
         assert np.isnan(held["global_loss"]).all()
     privacy = fairwave(capsys, monkeypatch, "privacy", str(folder))
     assert privacy.code == 0
+    removed = fairwave(capsys, monkeypatch, "runs", "rm", str(folder), "--yes")
+    assert removed.out == f"removed {folder}\n"
+    assert not folder.exists()
+
+
+def test_a_federation_is_not_resumed_as_a_simulation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    federated(tiny(rounds=1), folder)
     resumed = fairwave(capsys, monkeypatch, "resume", str(folder))
     assert resumed.code == 5
-    assert "holds a federation; go on with it by the command that began it: fairwave federate local" in resumed.err
+    assert "holds a federation; go on with it by the command that began it: test" in resumed.err
 
 
 def test_a_run_without_telemetry_is_reported_too(

@@ -11,9 +11,10 @@ from flwr.clientapp import ClientApp
 
 from fairwave.errors import FederationError, StoreError
 from fairwave.federate.brief import Brief
-from fairwave.federate.logbook import SECRET, Logbook
+from fairwave.federate.logbook import Logbook
 from fairwave.federate.records import ARRAYS
 from fairwave.federate.settings import Settings
+from fairwave.runs.folder import SECRET
 from fairwave.runs.order import Order
 from fairwave.runs.session import resume, run
 from fairwave.wireless.energy import seconds_per_bit

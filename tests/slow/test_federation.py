@@ -21,10 +21,10 @@ from fairwave.federate.client_app import app_of
 from fairwave.federate.credentials import Authority, make_device_key
 from fairwave.federate.deployment import federate_on_loopback
 from fairwave.federate.in_process import LocalGrid, federate_in_process
-from fairwave.federate.logbook import DEVICES
 from fairwave.federate.loopback import HOST, Loopback
 from fairwave.federate.processes import Program, end_all, free_ports
 from fairwave.runs.faults import Fault
+from fairwave.runs.folder import DEVICES
 from tests.federate.parties import (
     REPEATABLE,
     TINY,

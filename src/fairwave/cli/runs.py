@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -91,6 +92,7 @@ def _remove_ours(folder: Path) -> list[str]:
     from fairwave.report.page import FIGURES
     from fairwave.report.page import FILE as PAGE
     from fairwave.runs.database import FILE, LOCK
+    from fairwave.runs.folder import DEVICES, LOG, LOGS, MODELS, SECRET
     from fairwave.runs.seal import FILE as SEAL
 
     with (folder / FILE).open("rb") as stream:
@@ -99,8 +101,12 @@ def _remove_ours(folder: Path) -> list[str]:
     figures = folder / FIGURES
     ours = [folder / name for name in (FILE, f"{FILE}-journal", SEAL, PAGE, LOCK)]
     ours += [path for form in ("svg", "pdf") for path in figures.glob(f"*.{form}")]
+    ours += [folder / LOG, folder / SECRET, *folder.glob("asked-*.json")]
     for path in ours:
         path.unlink(missing_ok=True)
+    for place in (folder / name for name in (DEVICES, MODELS, LOGS)):
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
     for place in (figures, folder):
         if place.is_dir() and not place.is_symlink() and not any(place.iterdir()):
             place.rmdir()

@@ -12,8 +12,9 @@ from typing import Any
 
 from fairwave.errors import ArgumentError, FederationError
 from fairwave.federate.brief import Brief
-from fairwave.federate.logbook import LOG, LOGS, Hear, Logbook
+from fairwave.federate.logbook import Hear, Logbook
 from fairwave.federate.loopback import Loopback
+from fairwave.runs.folder import LOG, LOGS
 
 MOST_RESTARTS = 3
 _LOOK_EVERY_S = 0.5

@@ -81,7 +81,8 @@ class DeviceAgent:
         """The reply to a task; whatever is sent has been written to the diary first."""
         with jax.enable_x64(True):
             page = self._diary.read()
-            if self._is_unforeseen(task) or _out_of_turn(task, page):
+            unready = self._exchanges and task.phase is Phase.UPDATE and page.gradient is None
+            if self._is_unforeseen(task) or _out_of_turn(task, page) or unready:
                 return Answer(task.round, Status.STALE, examples=self._own.count)
             if task.copy is not None:
                 page = self._entered(page, task, task.copy)

@@ -13,8 +13,9 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from fairwave.federate.brief import Brief
 from fairwave.federate.client_app import app_of
-from fairwave.federate.logbook import DEVICES, Hear
+from fairwave.federate.logbook import Hear
 from fairwave.federate.strategy import UtilityFair
+from fairwave.runs.folder import DEVICES
 
 _RAISED = 2
 _FIRST_NODE = 1_000

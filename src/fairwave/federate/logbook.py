@@ -23,21 +23,24 @@ from fairwave.federate.diary import replace_file
 from fairwave.federate.protocol import named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.runs.database import damaged, locked
-from fairwave.runs.folder import FEDERATION, holds_run, make_folder, planned, surroundings
+from fairwave.runs.folder import (
+    DEVICES,
+    FEDERATION,
+    LOG,
+    LOGS,
+    MODELS,
+    SECRET,
+    holds_run,
+    make_folder,
+    planned,
+    surroundings,
+)
 from fairwave.runs.order import Track
 from fairwave.runs.packing import pack, pack_state, unpack_state
 from fairwave.runs.store import RunStore
 from fairwave.types import Key
 
-LOG = "federation.jsonl"
-SECRET = "release.key"
 ASKED = "asked-{scheme}-{seed}.json"
-DEVICES = "devices"
-"""Folder of the devices' diaries, where devices and access point share a machine."""
-MODELS = "models"
-"""Folder of the trained models, as .npz."""
-LOGS = "logs"
-"""Folder of what Flower's programs say."""
 NAME = "federation"
 """Of the entry in a run's description that holds the federation's name."""
 

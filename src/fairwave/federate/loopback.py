@@ -17,8 +17,8 @@ from fairwave.errors import FederationError
 from fairwave.federate.app_folder import write_app
 from fairwave.federate.brief import Brief
 from fairwave.federate.credentials import Authority, make_device_key
-from fairwave.federate.logbook import DEVICES, LOGS
 from fairwave.federate.processes import Program, end_all, free_ports, surroundings, wait_until
+from fairwave.runs.folder import DEVICES, LOGS
 
 HOST = "127.0.0.1"
 _START_S = 90.0

@@ -14,9 +14,10 @@ from flwr.simulation import run_simulation
 from fairwave.errors import ArgumentError
 from fairwave.federate.brief import Brief
 from fairwave.federate.client_app import app_of
-from fairwave.federate.logbook import DEVICES, Hear
+from fairwave.federate.logbook import Hear
 from fairwave.federate.processes import QUIET
 from fairwave.federate.strategy import UtilityFair
+from fairwave.runs.folder import DEVICES
 
 
 def federate_on_ray(brief: Brief, folder: Path, command: str = "", hear: Hear = lambda line: None) -> None:

@@ -15,6 +15,10 @@ from fairwave.runs.store import UNBORN, RunStore
 PACKAGES = ("fairwave", "jax", "jaxlib", "numpy")
 FEDERATION = "federation"
 """Kind of a run that devices take part in over a network; those without a kind are simulations."""
+LOG, SECRET = "federation.jsonl", "release.key"
+"""Of a federation: what happened, line by line, and the root of the access point's noise."""
+DEVICES, MODELS, LOGS = "devices", "models", "logs"
+"""Folders of a federation: diaries of devices on the same machine; trained models; logs of Flower's programs."""
 
 
 def planned(order: Order, folder: Path) -> Order:
