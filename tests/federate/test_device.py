@@ -8,6 +8,8 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
 
 from fairwave.data.sources import DataSet, load
 from fairwave.errors import ScenarioError
@@ -18,9 +20,10 @@ from fairwave.federate.meter import Meter
 from fairwave.federate.protocol import NamedArrays, Phase, Status, Task, named_arrays
 from fairwave.federate.settings import Settings
 from fairwave.federate.setup import Premises, device_agent
+from fairwave.runs.faults import Fault
 from fairwave.runs.order import Track
 from fairwave.scenario.loading import load_scenario
-from tests.federate.parties import REPEATABLE, TINY, tiny
+from tests.federate.parties import REPEATABLE, TINY, federated, tiny
 
 TRACK = Track("proposed", 0)
 
@@ -188,3 +191,27 @@ def test_devices_can_bring_their_own_data(tmp_path: Path) -> None:
     few = load_scenario("small", [*TINY, 'data.partition={law="own"}', "data.samples_per_device=71"])
     with pytest.raises(ScenarioError, match=r"device 1 has 70 samples of its own, fewer than 71; lower it"):
         own_samples(few, own, 1)
+
+
+def test_a_federation_of_devices_with_their_own_data(tmp_path: Path) -> None:
+    """Each trains on its own file; one that was given none takes no part, and says why."""
+    whole, order = load("mnist"), tiny('data.partition={law="own"}', rounds=2)
+    for device in (0, 1):
+        part = slice(100 * device, 100 * device + 70)
+        np.savez(
+            tmp_path / f"{device}.npz", train_images=whole.train_inputs[part], train_labels=whole.train_labels[part],
+            test_images=whole.test_inputs[:5], test_labels=whole.test_labels[:5],
+        )  # fmt: skip
+
+    def brings(honest: ClientApp, message: Message, context: Context) -> Message:
+        own = tmp_path / f"{context.node_config['partition-id']}.npz"
+        given = {**context.node_config, **({"data": str(own)} if own.exists() else {})}
+        return honest(message, Context(1, context.node_id, given, context.state, {}))
+
+    held = federated(order, tmp_path / "run", meddle=brings)
+    for record in held.records:
+        assert record["delivered"].tolist() == [True, True, False]
+        assert record["gradient_fault"].tolist() == [0, 0, int(Fault.FAILED)]
+        assert np.isfinite(record["loss"][:2]).all()
+    log = (tmp_path / "run" / "federation.jsonl").read_text("utf-8")
+    assert "node-config: no 'data', and data.partition says that devices bring their own" in log
