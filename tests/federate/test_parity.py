@@ -27,7 +27,7 @@ SCENARIOS = {
 }
 
 
-SLOW = {"batteries", "empty batteries", "changing data", "moving"}
+SLOW = {"a bad channel", "batteries", "empty batteries", "changing data", "moving"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in SCENARIOS])
@@ -65,6 +65,7 @@ def test_private_training_and_defences_agree(tmp_path: Path) -> None:
     assert np.isnan(told["loss"]).all()  # losses are computed from records that a proof protects
 
 
+@pytest.mark.slow
 def test_a_federation_that_scores_wrongly_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison can fail: an access point that mixes devices up does not agree with the simulator."""
     honest = access_point.AccessPoint._stacked

@@ -82,6 +82,7 @@ def test_a_crash_between_aggregation_and_storing_loses_nothing(tmp_path: Path, m
     assert len(whole.records) == 3
 
 
+@pytest.mark.slow
 def test_a_device_asked_the_same_thing_again_sends_the_same_bits(tmp_path: Path) -> None:
     """With noise that nobody can repeat: a second draw would be a second release."""
     order = tiny(*PRIVATE, preset="fair", rounds=2)
@@ -155,6 +156,7 @@ def test_a_round_that_fails_for_good_ends_with_a_remedy(tmp_path: Path) -> None:
         federated(tiny(), tmp_path / "run", settings, nobody)
 
 
+@pytest.mark.slow
 def test_secrets_are_private_and_stay(tmp_path: Path) -> None:
     order = tiny(rounds=1)
     federated(order, tmp_path / "run", HARDENED)
