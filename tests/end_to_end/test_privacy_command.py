@@ -159,6 +159,7 @@ def test_all_means_all_that_keep_the_proof(cli, tmp_path):
     assert "fair_noise_only" in said.out and "no_privacy" not in said.out
 
 
+@pytest.mark.slow
 def test_a_gradient_exchange_with_noise_is_charged(cli, tmp_path):
     folder = tmp_path / "exchange"
     run(

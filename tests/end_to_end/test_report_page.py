@@ -26,6 +26,9 @@ FIGURES = (
 )  # fmt: skip
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("report") / "tiny"

@@ -47,6 +47,7 @@ def results(folder: Path, cli, tmp_path: Path) -> xr.Dataset:
     return xr.load_dataset(tmp_path / "r.nc")
 
 
+@pytest.mark.slow
 def test_the_same_command_again_says_done_and_changes_nothing(done, cli):
     before = (done / FILE).read_bytes()
     said = cli("run", "small", *TINY, "--rounds", 3, "--seeds", "0..1", "--out", done)

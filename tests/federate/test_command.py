@@ -71,6 +71,7 @@ def test_a_federation_is_not_resumed_as_a_simulation(
     assert "holds a federation; go on with it by the command that began it: test" in resumed.err
 
 
+@pytest.mark.slow
 def test_a_run_without_telemetry_is_reported_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,6 +129,7 @@ def test_the_ledger_names_every_message(data):
 PRIVATE = ("privacy.clip_norm=0.5", "privacy.noise_multiplier=2", "learning.gradient_exchange=false")
 
 
+@pytest.mark.slow
 def test_private_steps_are_on_the_ledger_of_the_device_that_made_them(data):
     """Late or not; what the access point sends is made from messages. A budget caps the plan, then ends taking part."""
     more = ("privacy.mode=provable", "cell.straggler_probability=0.5", *PRIVATE)
@@ -184,6 +185,7 @@ def test_a_window_slides_over_the_share():
         before = held
 
 
+@pytest.mark.slow
 def test_refresh_needs_something_new(data):
     with pytest.raises(ScenarioError, match="already holds all 50 samples"):
         cell(data, "fair_noise_only", "data.refreshed_samples=5")

@@ -20,6 +20,9 @@ L2 = 0.1
 SAMPLES = 400
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def problem():
     """The local problem of one device, Eq. (4), with its constants and its minimum found by L-BFGS."""

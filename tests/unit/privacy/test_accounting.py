@@ -71,6 +71,7 @@ def test_exact_epsilon_meets_its_delta(multiplier, delta):
     assert delta_of(multiplier, epsilon + 1e-6) <= delta * (1 + 1e-4)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.floats(0.01, 20.0), st.floats(1e-8, 1e-2))
 def test_calibration_round_trips_and_never_overspends(epsilon, delta):
