@@ -1,6 +1,8 @@
 # Two commands do all: `make run` (the main job) and `make test`. Both create .venv on first use.
 PYTHON ?= python3
 BIN := .venv/bin
+# So that two workers end together.
+LONGEST_FIRST := tests/slow/ $(filter-out tests/slow/ tests/__pycache__/, $(wildcard tests/*/))
 
 .PHONY: run test test-full format lint layers types pytest bench clean
 
@@ -11,7 +13,7 @@ run: .venv/installed
 test: format lint layers types pytest
 
 test-full: .venv/tested
-	$(BIN)/pytest -n 2 --dist loadscope -m "slow and not alone"
+	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder -m "slow and not alone" $(LONGEST_FIRST)
 	$(BIN)/pytest -m "slow and alone"
 
 format: .venv/tested
