@@ -4,7 +4,7 @@ BIN := .venv/bin
 # So that two workers end together.
 LONGEST_FIRST := tests/slow/ $(filter-out tests/slow/ tests/__pycache__/, $(wildcard tests/*/))
 
-.PHONY: run test test-full format lint layers types pytest bench clean
+.PHONY: run test test-full test-federation format lint layers types pytest bench clean
 
 run: .venv/installed
 	$(BIN)/fairwave run paper --rounds 50
@@ -14,7 +14,9 @@ test: format lint layers types pytest
 
 test-full: .venv/tested
 	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder -m "slow and not alone" $(LONGEST_FIRST)
-	$(BIN)/pytest -m "slow and alone"
+
+test-federation: .venv/tested
+	$(BIN)/pytest -m alone
 
 format: .venv/tested
 	$(BIN)/ruff format --check .
