@@ -92,7 +92,7 @@ def test_a_lost_diary_hides_nothing(tmp_path: Path) -> None:
             shutil.rmtree(tmp_path / "run" / "devices" / "device-0", ignore_errors=True)
         reply = honest(message, context)
         if mine:
-            sent.append(int(reply.content[ANSWER]["spent"]))  # type: ignore[index,arg-type]
+            sent.append(int(reply.content[ANSWER]["spent"]))
         return reply
 
     held = federated(order, tmp_path / "run", HARDENED, forgets)
@@ -112,7 +112,7 @@ def test_devices_stop_before_their_budget_by_the_ledger_too(tmp_path: Path) -> N
         return honest(message, context)
 
     held = federated(order, tmp_path / "run", HARDENED, forgets)
-    budget = int(Premises(order, load("mnist")).access_point(TRACK, None).guard.budget[0])  # type: ignore[index]
+    budget = int(Premises(order, load("mnist")).access_point(TRACK, None).guard.budget[0])
     assert budget - LEAST < _charged(held, 0) <= budget
 
 
@@ -123,7 +123,7 @@ def test_a_device_that_comes_back_in_outage_pays_its_debt(tmp_path: Path) -> Non
     def owes(honest: ClientApp, message: Message, context: Context) -> Message:
         reply = honest(message, context)
         if int(context.node_config["partition-id"]) == 0 and message.metadata.group_id == "1":
-            told = dict(reply.content[ANSWER])  # type: ignore[arg-type]
+            told = dict(reply.content[ANSWER])
             reply.content[ANSWER] = ConfigRecord({**told, "status": "outage", "spent": 500})
             del reply.content["arrays"]
         return reply
@@ -164,7 +164,7 @@ def test_a_device_does_not_overspend_within_a_round(tmp_path: Path) -> None:
         again = agent.answer(Task("test", *TRACK, 0, Phase.UPDATE, 0.0, -1, -1, copy, mean))
         assert again.spent == first.spent
         assert again.arrays is not None
-        assert all(np.array_equal(again.arrays[name], first.arrays[name]) for name in copy)  # type: ignore[index]
+        assert all(np.array_equal(again.arrays[name], first.arrays[name]) for name in copy)
 
 
 def test_a_device_takes_no_more_than_the_ledger_leaves_it(tmp_path: Path) -> None:

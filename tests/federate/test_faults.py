@@ -28,14 +28,14 @@ Change = Callable[[RecordDict], None]
 def _arrays(change: Callable[[np.ndarray], np.ndarray]) -> Change:
     def spoil(records: RecordDict) -> None:
         held = records[ARRAYS]
-        records[ARRAYS] = ArrayRecord({name: Array(change(array.numpy())) for name, array in held.items()})  # type: ignore[attr-defined]
+        records[ARRAYS] = ArrayRecord({name: Array(change(array.numpy())) for name, array in held.items()})
 
     return spoil
 
 
 def _told(name: str, value: int | float | str) -> Change:
     def spoil(records: RecordDict) -> None:
-        records[ANSWER] = ConfigRecord({**records[ANSWER], name: value})  # type: ignore[dict-item]
+        records[ANSWER] = ConfigRecord({**records[ANSWER], name: value})
 
     return spoil
 
@@ -101,7 +101,7 @@ class Saboteur:
             return reply
         if message.metadata.message_type == "train.update":
             arrays = reply.content[ARRAYS]
-            self.updates.setdefault(number, {})[device] = {name: array.numpy() for name, array in arrays.items()}  # type: ignore[attr-defined]
+            self.updates.setdefault(number, {})[device] = {name: array.numpy() for name, array in arrays.items()}
         return reply
 
 

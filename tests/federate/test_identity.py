@@ -39,7 +39,7 @@ class Crowd(LocalGrid):
 
 
 def _context(node: int, config: dict[str, object]) -> Context:
-    return Context(run_id=1, node_id=node, node_config=config, state=RecordDict(), run_config={})  # type: ignore[arg-type]
+    return Context(run_id=1, node_id=node, node_config=config, state=RecordDict(), run_config={})
 
 
 def _app() -> ClientApp:
@@ -114,7 +114,7 @@ def test_a_device_comes_back_under_another_node() -> None:
 def test_a_node_that_does_not_introduce_itself_properly_is_refused(told: dict[str, object]) -> None:
     class Rude(ClientApp):
         def __call__(self, message: Message, context: Context) -> Message:
-            content = RecordDict({HELLO: ConfigRecord(told)} if told else {})  # type: ignore[arg-type]
+            content = RecordDict({HELLO: ConfigRecord(told)} if told else {})
             return Message(content, reply_to=message)
 
     said: list[str] = []

@@ -7,7 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fairwave.engine.records import Arrays
+from fairwave.engine.state import Books
 from fairwave.federate import access_point, device
+from fairwave.federate.access_point import Answers
+from fairwave.runs.order import Order
 from tests.federate.parties import close, federated, model_of_round, simulated, tiny
 
 UNKNOWN = {"global_loss", "membership_auc", "distance_now_m"}
@@ -42,7 +46,7 @@ def test_every_round_is_the_simulators(name: str, tmp_path: Path) -> None:
 def test_other_schemes_agree_too(scheme: str, tmp_path: Path) -> None:
     order = tiny(scheme=scheme, rounds=2)
     stored = federated(order, tmp_path / "run").records
-    personal = {"received_accuracy"} if scheme == "ditto" else set()  # of a model that never leaves its device
+    personal = frozenset({"received_accuracy"} if scheme == "ditto" else ())  # of a model that never leaves its device
     _agree(tmp_path / "run", stored, order, personal)
 
 
@@ -60,7 +64,7 @@ def test_noise_at_a_trusted_access_point_agrees(scheme: str, tmp_path: Path) -> 
 def test_private_training_and_defences_agree(tmp_path: Path) -> None:
     order = tiny("privacy.max_epsilon=20", preset="fair", rounds=2)
     store = federated(order, tmp_path / "run")
-    _agree(tmp_path / "run", store.records, order, {"loss", "received_loss", "update_norm"})
+    _agree(tmp_path / "run", store.records, order, frozenset({"loss", "received_loss", "update_norm"}))
     told = store.records[0]
     assert np.isnan(told["loss"]).all()  # losses are computed from records that a proof protects
 
@@ -70,9 +74,9 @@ def test_a_federation_that_scores_wrongly_is_noticed(tmp_path: Path, monkeypatch
     """The comparison can fail: an access point that mixes devices up does not agree with the simulator."""
     honest = access_point.AccessPoint._stacked
 
-    def mixed_up(self: access_point.AccessPoint, books: object, answers: object, chosen: object) -> object:
-        shifted = {(k + 1) % 3: answer for k, answer in answers.items()}  # type: ignore[attr-defined]
-        return honest(self, books, shifted, chosen)  # type: ignore[arg-type]
+    def mixed_up(self: access_point.AccessPoint, books: Books, answers: Answers, chosen: np.ndarray) -> object:
+        shifted = {(k + 1) % 3: answer for k, answer in answers.items()}
+        return honest(self, books, shifted, chosen)
 
     monkeypatch.setattr(access_point.AccessPoint, "_stacked", mixed_up)
     order = tiny()
@@ -89,10 +93,10 @@ def test_a_device_that_forgets_its_deviation_is_noticed(tmp_path: Path, monkeypa
         _agree(tmp_path / "run", stored, order)
 
 
-def _agree(folder: Path, stored: list[dict[str, np.ndarray]], order: object, untold: set[str] = frozenset()) -> None:  # type: ignore[assignment]
-    expected = simulated(order)  # type: ignore[arg-type]
+def _agree(folder: Path, stored: list[Arrays], order: Order, untold: frozenset[str] = frozenset()) -> None:
+    expected = simulated(order)
     assert len(stored) == len(expected)
-    track = next(order.tracks())  # type: ignore[attr-defined]
+    track = next(order.tracks())
     for number, (model, record) in enumerate(expected, start=1):
         assert close(model_of_round(folder, number, track), model)
         for name in record.keys() - UNKNOWN - untold:

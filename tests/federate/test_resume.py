@@ -39,7 +39,7 @@ class Wire:
         reply, kind = honest(message, context), message.metadata.message_type
         if kind.startswith("train") and message.metadata.group_id == "1":
             arrays = reply.content[ARRAYS]
-            content = b"".join(array.numpy().tobytes() for array in arrays.values())  # type: ignore[attr-defined]
+            content = b"".join(array.numpy().tobytes() for array in arrays.values())
             self.sent.append((1, kind, int(context.node_config["partition-id"]), content))
             self._met += kind == self._phase
             if self._met == self._cut_after:
@@ -72,7 +72,7 @@ def test_a_crash_between_aggregation_and_storing_loses_nothing(tmp_path: Path, m
     def cut(self: Logbook, track: object, number: int, *rest: object, **more: object) -> None:
         if number == 1:
             raise Crash
-        honest(self, track, number, *rest, **more)  # type: ignore[arg-type]
+        honest(self, track, number, *rest, **more)
 
     with monkeypatch.context() as patched, pytest.raises(Crash):
         patched.setattr(Logbook, "append", cut)
@@ -144,7 +144,7 @@ def _most(order: Order) -> int:
     compute, cell = order.scenario.compute, order.scenario.cell
     processor = compute.processor
     per_bit = seconds_per_bit(**processor.model_dump()) if processor else compute.seconds_per_bit
-    return int(cell.deadline_s // (compute.bits_per_iteration * per_bit))  # type: ignore[operator]
+    return int(cell.deadline_s // (compute.bits_per_iteration * per_bit))
 
 
 def test_a_round_that_fails_for_good_ends_with_a_remedy(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_an_answer_comes_back(number: int, status: Status, spent: int, std: floa
 
 
 def _same(one: object, other: object) -> None:
-    for field in dataclasses.fields(one):  # type: ignore[arg-type]
+    for field in dataclasses.fields(one):
         mine, theirs = getattr(one, field.name), getattr(other, field.name)
         if isinstance(theirs, dict) and theirs is ARRAYS_HELD:
             assert set(mine) == set(theirs)
@@ -64,7 +64,7 @@ def _same(one: object, other: object) -> None:
 @pytest.mark.parametrize("change", ["missing", "another kind"])
 def test_a_task_that_is_not_as_agreed_is_refused(name: str, change: str) -> None:
     records = task_to_records(TASK_GIVEN)
-    held = dict(records[TASK])  # type: ignore[arg-type]
+    held = dict(records[TASK])
     held.pop(name)
     records[TASK] = ConfigRecord(held if change == "missing" else {**held, name: b"?"})
     with pytest.raises(Unreadable, match=name):
@@ -73,14 +73,14 @@ def test_a_task_that_is_not_as_agreed_is_refused(name: str, change: str) -> None
 
 def test_another_version_is_refused() -> None:
     records = task_to_records(TASK_GIVEN)
-    records[TASK] = ConfigRecord({**records[TASK], "version": VERSION + 1})  # type: ignore[dict-item]
+    records[TASK] = ConfigRecord({**records[TASK], "version": VERSION + 1})
     with pytest.raises(Unreadable, match=f"version {VERSION + 1}, this device speaks {VERSION}"):
         task_from_records(records)
 
 
 def test_a_true_is_no_number() -> None:
     records = answer_to_records(Answer(1, Status.SENT, ARRAYS_HELD, 60))
-    records[ANSWER] = ConfigRecord({**records[ANSWER], "round": True})  # type: ignore[dict-item]
+    records[ANSWER] = ConfigRecord({**records[ANSWER], "round": True})
     with pytest.raises(Unreadable, match="round"):
         answer_from_records(records)
 
@@ -95,7 +95,7 @@ def test_a_true_is_no_number() -> None:
 )
 def test_arrays_that_cannot_be_read_are_refused(record: object) -> None:
     records = answer_to_records(Answer(1, Status.SENT, None, 60))
-    records[ARRAYS] = record  # type: ignore[assignment]
+    records[ARRAYS] = record
     with pytest.raises(Unreadable, match="arrays"):
         answer_from_records(records)
 

@@ -14,7 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
 
+from fairwave.engine.records import Arrays
 from fairwave.federate.app_folder import PACKAGE
 from fairwave.federate.brief import Brief
 from fairwave.federate.client_app import app_of
@@ -25,6 +28,7 @@ from fairwave.federate.loopback import HOST, Loopback
 from fairwave.federate.processes import Program, end_all, free_ports
 from fairwave.runs.faults import Fault
 from fairwave.runs.folder import DEVICES
+from fairwave.runs.order import Order
 from tests.federate.parties import (
     REPEATABLE,
     TINY,
@@ -224,17 +228,17 @@ def test_a_federation_outlives_its_devices_and_its_superlink(tmp_path: Path) -> 
     assert _running(str(tmp_path), "flower-super", "flwr-") == []
 
 
-def _replayed(order: object, held: list[dict[str, np.ndarray]], tmp_path: Path) -> None:
+def _replayed(order: Order, held: list[Arrays], tmp_path: Path) -> None:
     """The same federation in one process, with the same devices absent or failing in the same exchanges."""
-    brief = Brief(order, REPEATABLE.model_copy(update={"quorum": 0.3, "wait_s": 0.1}))  # type: ignore[arg-type]
+    brief = Brief(order, REPEATABLE.model_copy(update={"quorum": 0.3, "wait_s": 0.1}))
     done = [0]
 
-    def fails(honest: object, message: object, context: object) -> object:
-        kind, device = message.metadata.message_type, int(context.node_config["partition-id"])  # type: ignore[attr-defined]
+    def fails(honest: ClientApp, message: Message, context: Context) -> Message:
+        kind, device = message.metadata.message_type, int(context.node_config["partition-id"])
         faults = f"{kind.removeprefix('train.')}_fault"
         if kind.startswith("train") and held[done[0]][faults][device]:
             raise RuntimeError
-        return honest(message, context)  # type: ignore[operator]
+        return honest(message, context)
 
     class Absent(LocalGrid):
         def get_node_ids(self) -> list[int]:
@@ -246,5 +250,5 @@ def _replayed(order: object, held: list[dict[str, np.ndarray]], tmp_path: Path) 
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("fairwave.federate.in_process.LocalGrid", Absent)
-        app = Meddled(app_of(lambda: brief, tmp_path / "replay" / DEVICES), fails)  # type: ignore[arg-type]
+        app = Meddled(app_of(lambda: brief, tmp_path / "replay" / DEVICES), fails)
         federate_in_process(brief, tmp_path / "replay", "test", hear, app)

@@ -54,6 +54,12 @@ def attendance(
     return Attendance(chosen, participating, participating & (slow < straggler_probability), reachable)
 
 
+def only(present: Attendance, able: FlagPerDevice) -> Attendance:
+    """The attendance if only these can take part; what is released goes to the others all the same."""
+    asked = present.participating & able
+    return Attendance(present.chosen, asked, present.slow & asked, present.reachable)
+
+
 def without(present: Attendance, gone: FlagPerDevice) -> Attendance:
     """The attendance if some devices were removed: not asked, and nothing sent to."""
     asked = present.participating & ~gone

@@ -51,6 +51,11 @@ def local_training(scenario: Scenario, scheme: Scheme, model: Model, protection:
     return LocalTraining(model, learning.batch_size, learning.learning_rate, noise_std, protection, attachment)
 
 
+def exchanges_gradients(scenario: Scenario, scheme: Scheme) -> bool:
+    """Whether a round begins with an exchange of gradients."""
+    return scenario.learning.gradient_exchange and scheme.exchanges
+
+
 def update_noise(scenario: Scenario, scheme: Scheme) -> float:
     """Std of the noise that devices add to their updates; 0 for none."""
     if not (scenario.privacy.local_noise and scheme.noisy_updates):

@@ -24,7 +24,6 @@ from fairwave.schemes.base import Scheme
 from fairwave.types import PerDevice
 from fairwave.wireless.fleet import distances_m
 from fairwave.wireless.mobility import Motion, motions
-from fairwave.wireless.path_loss import path_loss_db
 
 
 class Groundwork(Station):
@@ -54,12 +53,6 @@ class Groundwork(Station):
         each = -(-count // len(self.holdings.counts))
         held = [self.holdings.of(device)[:each] for device in range(len(self.holdings.counts))]
         return np.concatenate(held)[:count]
-
-    def geometry(self) -> dict[str, np.ndarray]:
-        """Where the devices are placed."""
-        distance_m = distances_m(self.scenario, DeviceValues(self.scenario))
-        path_gain = np.broadcast_to(np.asarray(self.fleet.device.path_gain), distance_m.shape)
-        return {"distance_m": np.asarray(distance_m), "path_loss_db": path_loss_db(path_gain)}
 
     def can_go_on(self, state: State, next_round: int) -> bool:
         """Whether anybody who is there in that round, or comes later, can afford to take part."""

@@ -23,7 +23,6 @@ from fairwave.engine.device import (
     received_loss_map,
     training_map,
 )
-from fairwave.engine.dossier import no_dossier
 from fairwave.engine.groundwork import Groundwork
 from fairwave.engine.scoring import Uploads
 from fairwave.engine.state import RoundRecord, State
@@ -52,12 +51,10 @@ class Cell(Groundwork):
         """Before the first round: everybody holds the same random model."""
         window = self.scenario.utility.effort_window
         with jax.enable_x64(True):
-            state: State = first_state(self.model, window, self.root, self.fleet.effort, self.devices)
+            state: State = self.equipped(first_state(self.model, window, self.root, self.fleet.effort, self.devices))
             return dataclasses.replace(
                 state,
                 past=self.cast.start(state.received),
-                dossier=no_dossier(self.scenario.defences, state.received),
-                scheme_memory=self.scheme.start(self.devices.size),
                 personal=state.received if self.scheme.personal else None,
                 used_energy_j=None if self.capacity_j is None else jnp.zeros_like(self.capacity_j),
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import equinox as eqx
 from jaxtyping import Array, Int
 
@@ -28,6 +30,10 @@ class Books(eqx.Module):
     """What is kept about devices for the defences; None where there are none."""
     scheme_memory: Tree
     """What the scheme carries over."""
+
+
+Kept = TypeVar("Kept", bound=Books)
+"""The access point's books, or a whole state."""
 
 
 class State(Books):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from fairwave.defences.judgement import in_use
 from fairwave.engine.attendance import Attendance, attendance, without
-from fairwave.engine.device import update_noise
-from fairwave.engine.dossier import removed
+from fairwave.engine.device import exchanges_gradients, update_noise
+from fairwave.engine.dossier import no_dossier, removed
 from fairwave.engine.guard import Guard, parameters_of
 from fairwave.engine.presence import presence
 from fairwave.engine.scoring import Practice
-from fairwave.engine.state import Books
+from fairwave.engine.state import Books, Kept
 from fairwave.engine.steps import part_of
 from fairwave.errors import ScenarioError
 from fairwave.keys import run_key
@@ -22,6 +24,8 @@ from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.schemes.base import Scheme, Terms
 from fairwave.types import Count
+from fairwave.wireless.fleet import distances_m, path_gain
+from fairwave.wireless.path_loss import path_loss_db
 
 MOST_TRIED = 1_000
 """Test samples on which every device's copy is tried."""
@@ -51,11 +55,26 @@ class Station:
         self._least_iterations = values("min_iterations") if self.guard.mode == "provable" else None
         self._check_budget()
         self.local_std = update_noise(scenario, scheme)
-        self.exchanges = learning.gradient_exchange and scheme.exchanges
+        self.exchanges = exchanges_gradients(scenario, scheme)
         self.practice = Practice(
             scheme, privacy, scenario.defences, Terms(scenario.peers, learning.learning_rate),
             None if self.own_samples is None else model,
         )  # fmt: skip
+
+    def geometry(self) -> dict[str, np.ndarray]:
+        """Where the scenario places the devices."""
+        values = DeviceValues(self.scenario)
+        distance_m = distances_m(self.scenario, values)
+        gain = np.broadcast_to(path_gain(self.scenario, values, distance_m), distance_m.shape)
+        return {"distance_m": distance_m, "path_loss_db": path_loss_db(gain)}
+
+    def equipped(self, books: Kept) -> Kept:
+        """Books or a state before the first round, with what defences and the scheme keep."""
+        return dataclasses.replace(
+            books,
+            dossier=no_dossier(self.scenario.defences, books.received),
+            scheme_memory=self.scheme.start(self.devices.size),
+        )
 
     def invited(self, books: Books, number: Count) -> Attendance:
         """Who is asked to take part in a round."""

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from fairwave.engine.attendance import Attendance
+from fairwave.engine.attendance import Attendance, only
 from fairwave.engine.battery import covers
 from fairwave.engine.state import Books, State
 from fairwave.keys import Stream, device_key
@@ -112,9 +112,7 @@ def within_budget(
     present: Attendance, members: Fleet, left: Int[Array, " device"], needed: PerDevice, in_steps: bool
 ) -> tuple[Attendance, Fleet]:
     """Who can afford to take part; where budgets are of steps, nobody plans more of them than it has left."""
-    able = present.participating & (left >= needed)
-    there = Attendance(present.chosen, able, present.slow & able, present.reachable)
-    return there, capped(members, left) if in_steps else members
+    return only(present, left >= needed), capped(members, left) if in_steps else members
 
 
 def capped(member: Fleet, left: Array) -> Fleet:

@@ -13,9 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.engine.access_point import aggregate_and_release
-from fairwave.engine.attendance import Attendance
+from fairwave.engine.attendance import Attendance, only
 from fairwave.engine.device import accuracy_map
-from fairwave.engine.dossier import no_dossier
 from fairwave.engine.records import FROM_PLAN
 from fairwave.engine.scoring import Uploads
 from fairwave.engine.state import Books, RoundRecord
@@ -61,21 +60,14 @@ class AccessPoint(Station):
         """Before the first round: everybody holds the same random model."""
         with jax.enable_x64(True):
             books: Books = first_books(self.model, self.root, self.devices)
-            return dataclasses.replace(
-                books,
-                dossier=no_dossier(self.scenario.defences, books.received),
-                scheme_memory=self.scheme.start(self.devices.size),
-            )
+            return self.equipped(books)
 
     def participants(self, books: Books, number: int) -> Attendance:
         """Who is asked in a round, if it can be reached: nobody whose budget is spent by the ledger."""
         with jax.enable_x64(True):
             present = self.invited(books, jnp.asarray(number))
             left = self.left(books)
-            if left is None:
-                return present
-            able = present.participating & jnp.asarray(left >= self.needed())
-            return dataclasses.replace(present, participating=able, slow=present.slow & able)
+            return present if left is None else only(present, jnp.asarray(left >= self.needed()))
 
     def left(self, books: Books) -> np.ndarray | None:
         """Of each budget, by the ledger; None without limits."""
@@ -102,7 +94,7 @@ class AccessPoint(Station):
         if not trusted:
             return None
         with jax.enable_x64(True):
-            stacked, arrived = self._stacked(books, trusted, np.flatnonzero(np.ones(self.devices.shape, bool)))
+            stacked, arrived = self._stacked(books, trusted, np.arange(self.devices.size))
             return named_arrays(_mean_gradient(stacked, arrived))
 
     def conclude(

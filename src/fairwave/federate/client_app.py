@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
@@ -63,10 +64,10 @@ def app_of(brief: Callable[[], Brief], home: Path | None = None, *, keeps_progra
     def hello(message: Message, context: Context) -> Message:
         asked = message.content[HELLO]
         device, key = int(context.node_config["partition-id"]), context.node_config.get("key")
-        told: dict[str, int | bytes] = {"version": VERSION, "partition-id": device, "signature": b""}
+        told: dict[str, Any] = {"version": VERSION, "partition-id": device, "signature": b""}
         if key is not None and isinstance(asked, ConfigRecord):
             told["signature"] = sign(Path(str(key)), device, value(asked, "question", bytes))
-        return Message(RecordDict({HELLO: ConfigRecord(told)}), reply_to=message)  # type: ignore[arg-type]
+        return Message(RecordDict({HELLO: ConfigRecord(told)}), reply_to=message)
 
     app.train("gradient")(reply)
     app.train("update")(reply)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,7 +10,14 @@ import jax
 import jax.numpy as jnp
 
 from fairwave.engine.battery import capacities_j, least_energy_j
-from fairwave.engine.device import Outcome, Work, device_gradient, local_training, train_device
+from fairwave.engine.device import (
+    Outcome,
+    Work,
+    device_gradient,
+    exchanges_gradients,
+    local_training,
+    train_device,
+)
 from fairwave.engine.guard import Guard, parameters_of
 from fairwave.engine.records import FROM_PLAN
 from fairwave.engine.steps import capped, heard_with, prepare_upload
@@ -21,6 +27,7 @@ from fairwave.federate.holdings import OwnSamples
 from fairwave.federate.meter import RAPL, Meter
 from fairwave.federate.protocol import Answer, NamedArrays, Phase, Status, Task, named_arrays, tree_of
 from fairwave.federate.settings import Settings
+from fairwave.federate.turns import digest_of, is_out_of_turn, is_unforeseen
 from fairwave.keys import Stream, device_key, run_key
 from fairwave.learning.local import correction_term
 from fairwave.learning.loss import Samples, local_loss
@@ -28,7 +35,6 @@ from fairwave.learning.model import Model, Tree
 from fairwave.policy.effort_fit import fit_effort, no_memory
 from fairwave.policy.fleet import fleet
 from fairwave.policy.plan import LARGEST_VIOLATION, Case, DevicePlan
-from fairwave.runs.training import digest
 from fairwave.scenario.mobility import Radial
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
@@ -70,7 +76,7 @@ class DeviceAgent:
                 ways = motions(scenario.cell.mobility, distances_m(scenario, values), scenario.run.seed)
                 self._way = jax.tree.map(lambda leaf: leaf[self._index], ways)
             self._guard = Guard(scenario, samples.counts, parameters_of(model))
-            self._exchanges = scenario.learning.gradient_exchange and scheme.exchanges
+            self._exchanges = exchanges_gradients(scenario, scheme)
             self._training = local_training(scenario, scheme, model, self._guard.protection)
             initial = device_key(run_key(scenario.run.seed), 0, Stream.INITIAL_MODEL, 0)
             self._like = jax.eval_shape(model.init, initial)
@@ -81,8 +87,7 @@ class DeviceAgent:
         """The reply to a task; whatever is sent has been written to the diary first."""
         with jax.enable_x64(True):
             page = self._diary.read()
-            unready = self._exchanges and task.phase is Phase.UPDATE and page.gradient is None
-            if self._is_unforeseen(task) or _out_of_turn(task, page) or unready:
+            if is_unforeseen(task, self._exchanges) or is_out_of_turn(task, page, self._exchanges):
                 return Answer(task.round, Status.STALE, examples=self._own.count)
             if task.copy is not None:
                 page = self._entered(page, task, task.copy)
@@ -94,11 +99,6 @@ class DeviceAgent:
             if task.phase is Phase.GRADIENT:
                 return self._give_gradient(page, status)
             return self._give_update(page, task, plan, status)
-
-    def _is_unforeseen(self, task: Task) -> bool:
-        """Whether the scenario has no such exchange: a gradient without the noise that it would need stays here."""
-        first = Phase.GRADIENT if self._exchanges else Phase.UPDATE
-        return (task.copy is None) == (task.phase is first) or (task.phase is Phase.GRADIENT and not self._exchanges)
 
     def _entered(self, page: Page, task: Task, copy: NamedArrays) -> Page:
         """The page of a round: on entering a new one, the device learns from what it was told of the last."""
@@ -168,7 +168,7 @@ class DeviceAgent:
         return _gradient(self._model, self._guard.protection, shared, own)[1]
 
     def _give_update(self, page: Page, task: Task, plan: DevicePlan, status: Status) -> Answer:
-        question = _digest(page.copy, task.mean_gradient if self._exchanges else None)
+        question = digest_of(page.copy, task.mean_gradient if self._exchanges else None)
         if question != page.question:
             if page.budget >= 0 and page.spent + int(plan.local_iterations) > page.budget:
                 return self._reply(page, Status.RESTING)  # trying the round again would overspend
@@ -245,19 +245,3 @@ class DeviceAgent:
     def _noise_root(self, page: Page) -> Key:
         """Of batches and noise: the scenario's seed is known to all, so that only simulations use it."""
         return run_key(self._scenario.run.seed if self._settings.noise == "simulation" else page.secret)
-
-
-def _out_of_turn(task: Task, page: Page) -> bool:
-    """Whether a task belongs to a round that is over, not begun, or begun with another copy of the model."""
-    if task.copy is None or task.round < page.round:
-        return task.round != page.round
-    return task.round == page.round and _digest(task.copy) != _digest(page.copy)
-
-
-def _digest(*parts: NamedArrays | None) -> bytes:
-    taken = hashlib.blake2b(digest_size=16)
-    for arrays in parts:
-        named = sorted((arrays or {}).items())
-        taken.update(repr((arrays is None, [name for name, _ in named])).encode())
-        taken.update(digest(*(array for _, array in named)))
-    return taken.digest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import jax.numpy as jnp
 import numpy as np
@@ -32,7 +33,7 @@ class OwnSamples:
         """Samples that it holds at a time."""
         return int(self.counts[self.index])
 
-    @property
+    @functools.cached_property
     def labelled(self) -> tuple[Array, Array]:
         """All of its share."""
         return jnp.asarray(self.inputs), jnp.asarray(self.labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from flwr.app import Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
@@ -66,7 +67,7 @@ class LocalGrid(Grid):
         """There is one run only."""
 
     @property
-    def run(self) -> object:  # type: ignore[override]
+    def run(self) -> Any:
         """There is none to tell of."""
         raise NotImplementedError
 

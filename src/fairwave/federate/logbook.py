@@ -119,13 +119,6 @@ class Logbook:
         held = self.store.checkpoint(track)
         return like if held is None else unpack_state(held, like=like)
 
-    def scored_rounds(self, track: Track, num_devices: int) -> np.ndarray:
-        """The last round in which each device's update was scored; -1 for none."""
-        last = np.full(num_devices, -1)
-        for number, arrays in enumerate(self.store.records(track)):
-            last[arrays["delivered"]] = number
-        return last
-
     def note_asked(self, track: Track, number: int, devices: Iterable[int]) -> None:
         """Write down, before they are asked, who may have answered a round that is then cut short."""
         tries = self.tries(track, number)

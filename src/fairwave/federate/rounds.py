@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Sequence
 
 import numpy as np
 from flwr.app import RecordDict
@@ -24,6 +25,7 @@ from fairwave.federate.logbook import Logbook
 from fairwave.federate.protocol import NamedArrays, Phase, Status, Task, named_arrays
 from fairwave.federate.records import task_to_records
 from fairwave.federate.roll import Roll
+from fairwave.federate.words import faults_in_words
 from fairwave.runs.faults import Fault, by_name
 from fairwave.runs.order import Track
 from fairwave.runs.training import target_reached
@@ -70,8 +72,8 @@ class Rounds:
         point, logbook, track = self._point, self._logbook, self._track
         num_devices = self._brief.order.scenario.cell.num_devices
         books, done = logbook.books(track, like=point.start()), logbook.store.summary(track)
-        scored, number, finished = logbook.scored_rounds(track, num_devices), done.rounds, done.finished
-        records = logbook.store.records(track)
+        records, number, finished = logbook.store.records(track), done.rounds, done.finished
+        scored = _last_scored(records, num_devices)
         self._account = Account(num_devices, records)
         self._exhausted = records[-1]["exhausted"].copy() if records else np.zeros(num_devices, bool)
         while number < self._brief.order.rounds and not finished:
@@ -88,10 +90,10 @@ class Rounds:
             if answers is not None:
                 return self._conclude(current, answers, begun)
         named = {name: who for phase in Phase for name, who in by_name(current.faults[phase]).items()}
-        why = "; ".join(f"{name} from device {', '.join(map(str, who))}" for name, who in named.items())
         raise FederationError(
             f"round {number + 1}: fewer than {self._settings.quorum:.0%} of its devices answered well in "
-            f"{self._settings.patience} tries ({why}); every stored round is safe: mend that and start it again"
+            f"{self._settings.patience} tries{faults_in_words(named)}; every stored round is safe: mend that and start "
+            "it again"
         )
 
     def _gather(self, books: Books, number: int, scored: np.ndarray) -> _Try:
@@ -211,6 +213,14 @@ class Rounds:
             "update_exchange_s": np.asarray(current.seconds.get(Phase.UPDATE, 0.0)),
             "round_s": np.asarray(time.monotonic() - begun),
         }
+
+
+def _last_scored(records: Sequence[Arrays], num_devices: int) -> np.ndarray:
+    """The last round in which each device's update was scored; -1 for none."""
+    last = np.full(num_devices, -1)
+    for number, arrays in enumerate(records):
+        last[arrays["delivered"]] = number
+    return last
 
 
 def _resting(answers: Answers) -> Answers:

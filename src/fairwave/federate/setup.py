@@ -17,10 +17,7 @@ from fairwave.federate.settings import Settings
 from fairwave.learning.models import model_of
 from fairwave.runs.order import Order, Track
 from fairwave.runs.training import check_layers, digest
-from fairwave.scenario.per_device import DeviceValues
 from fairwave.types import Key
-from fairwave.wireless.fleet import distances_m, path_gain
-from fairwave.wireless.path_loss import path_loss_db
 
 
 class Premises:
@@ -44,12 +41,7 @@ class Premises:
 
     def layout(self, point: AccessPoint) -> Arrays:
         """Where the scenario has the devices, and how many samples they hold; of which classes, only they know."""
-        scenario = point.scenario
-        values = DeviceValues(scenario)
-        distance_m = distances_m(scenario, values)
-        gain = np.broadcast_to(path_gain(scenario, values, distance_m), distance_m.shape)
-        held = np.asarray(point.counts)[:, None]
-        return {"distance_m": distance_m, "path_loss_db": path_loss_db(gain), "samples": held}
+        return {**point.geometry(), "samples": np.asarray(point.counts)[:, None]}
 
 
 def device_agent(order: Order, settings: Settings, track: Track, index: int, data: DataSet, diary: Path) -> DeviceAgent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
@@ -34,12 +34,20 @@ class UtilityFair(Strategy):
     ) -> None:
         self._brief, self._folder, self._command, self._roster, self._hear = brief, folder, command, roster, hear
 
-    def start(  # type: ignore[override]
-        self, grid: Grid, initial_arrays: ArrayRecord | None = None, num_rounds: int = 0, **unused: object
+    def start(
+        self,
+        grid: Grid,
+        initial_arrays: ArrayRecord | None = None,
+        num_rounds: int = 0,
+        timeout: float = 0.0,
+        train_config: ConfigRecord | None = None,
+        evaluate_config: ConfigRecord | None = None,
+        evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None = None,
     ) -> Result:
         """Run the brief's schemes and seeds, from wherever the run folder says that they are.
 
-        Models start as the scenario says, and rounds are the brief's: Flower's own arguments are not used.
+        Models start as the scenario says, and rounds and deadlines are the brief's: of Flower's own arguments only the
+        grid is used.
         """
         order, settings = self._brief.order, self._brief.settings
         premises = Premises(order, sources.load(order.scenario.data.source))

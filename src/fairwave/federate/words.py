@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -16,18 +17,20 @@ def in_words(line: dict[str, Any]) -> str:
             accuracy = "" if line["test_accuracy"] is None else f", test accuracy {line['test_accuracy']:.3f}"
             return (
                 f"{line['scheme']}, seed {line['seed']}, round {line['round']}: {line['delivered']} updates"
-                f"{accuracy}, {line['seconds']:.1f} s{_faults(line['faults'])}"
+                f"{accuracy}, {line['seconds']:.1f} s{faults_in_words(line['faults'])}"
             )
         case "told":
             return f"device {line['device']} says: {line['why']}"
         case "no quorum":
-            return f"round {line['round']}: too few answers in the {line['phase']} exchange{_faults(line['faults'])}"
+            faults = faults_in_words(line["faults"])
+            return f"round {line['round']}: too few answers in the {line['phase']} exchange{faults}"
         case "restarted":
             return "the SuperLink died; starting the network again"
         case _:
             return ""
 
 
-def _faults(faults: dict[str, list[int]]) -> str:
+def faults_in_words(faults: Mapping[str, list[int]]) -> str:
+    """Which fault came from which devices, in brackets; nothing if there was none."""
     told = "; ".join(f"{name} from device {', '.join(map(str, who))}" for name, who in faults.items())
     return f" ({told})" if told else ""

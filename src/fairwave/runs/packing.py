@@ -5,17 +5,14 @@ from __future__ import annotations
 import dataclasses
 import io
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import numpy as np
 
 from fairwave.engine.records import Arrays
-from fairwave.engine.state import Books
+from fairwave.engine.state import Books, Kept
 from fairwave.privacy.ledger import ReleaseEvent
-
-Kept = TypeVar("Kept", bound=Books)
-"""A simulation's state, or an access point's books."""
 
 _WORDS = ("content", "sender", "audience", "basis", "proven_sensitivity")
 """Of a ledger event: what is no array, in the order of the table."""
