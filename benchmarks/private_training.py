@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.data import sources
-from fairwave.engine.device import LocalTraining, Work, training_map
+from fairwave.engine.device import LocalTraining, Work
+from fairwave.engine.maps import Common, training_map
 from fairwave.engine.private_training import Protection
 from fairwave.keys import run_key
 from fairwave.learning.models import model_of
@@ -58,7 +59,7 @@ def _training_forms() -> dict[str, Callable[[], object]]:
     own = np.random.default_rng(0).permutation(DEVICES * share).reshape(DEVICES, share).astype(np.int32)
     work = Work(
         each,
-        jax.tree.map(jnp.zeros_like, each),
+        None,
         jnp.asarray(own),
         jnp.full(DEVICES, share, jnp.int32),
         jnp.full(DEVICES, share, jnp.int32),
@@ -66,7 +67,7 @@ def _training_forms() -> dict[str, Callable[[], object]]:
         jnp.zeros(DEVICES, bool),
         jnp.arange(DEVICES),
     )
-    shared = (run_key(0), jnp.asarray(0), jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels))
+    shared = Common(run_key(0), jnp.asarray(0), jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels))
     capacity = sufficient_capacity(learning.batch_size, share, 1e-5)
     protections = {
         "plain": None,

@@ -116,7 +116,7 @@ def test_a_broadcast_is_one_copy_and_fair_copies_differ(broadcast):
     for name, same in (("max_power", broadcast), ("proposed", False), ("no_privacy", True)):
         cell = Cell(scenario, schemes.ALL[name], model_of(scenario.learning), data)
         state, _ = cell.round(cell.start(), 0)
-        first = np.asarray(jax.tree.leaves(state.received)[1])
+        first = np.asarray(jax.tree.leaves(cell.copies(state))[1])
         assert (np.ptp(first, axis=0).max() == 0) == same
 
 

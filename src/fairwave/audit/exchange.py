@@ -10,7 +10,7 @@ import numpy as np
 
 from fairwave.audit.training import canary_bank, canary_model, own_pull, present_first
 from fairwave.audit.transcript import Claim, Transcript, coin_flips
-from fairwave.engine.device import gradient_map
+from fairwave.engine.maps import Common, Held, gradient_map
 from fairwave.engine.private_training import Protection
 from fairwave.keys import run_key
 from fairwave.privacy.noise import Source
@@ -31,11 +31,11 @@ class ExchangeSubject:
         with jax.enable_x64(True):
             model = canary_model(num_canaries)
             zero = jax.tree.map(lambda leaf: jnp.zeros_like(leaf)[None], model.init(run_key(0)))
-            own = (zero, jnp.asarray(members)[None], jnp.asarray([count]), jnp.asarray([0]))
+            own = (zero, Held(jnp.asarray(members)[None], jnp.asarray([count])), jnp.asarray([0]))
             gradient = gradient_map(model, self.protection(claim))
             bank = canary_bank(num_canaries)
             weights = [
-                -np.asarray(gradient((run_key(seed), jnp.asarray(turn), *bank), own)[1][0]["weight"][0])
+                -np.asarray(gradient(Common(run_key(seed), jnp.asarray(turn), *bank), own)[1][0]["weight"][0])
                 for turn in range(claim.rounds)
             ]
         seen = own_pull(weights) * count / self.clip_norm

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.audit.transcript import Claim, Transcript, coin_flips
-from fairwave.engine.device import LocalTraining, Work, training_map
+from fairwave.engine.device import LocalTraining, Work
+from fairwave.engine.maps import Common, training_map
 from fairwave.engine.private_training import Protection
 from fairwave.keys import run_key
 from fairwave.learning.dense import Dense
@@ -78,12 +79,12 @@ class TrainingSubject:
             )
             held, honest = jnp.asarray(count), jnp.asarray(False)
             work = Work(
-                zero, zero, jnp.asarray(members), held, held, jnp.asarray(STEPS), flipped=honest, index=jnp.asarray(0)
+                zero, None, jnp.asarray(members), held, held, jnp.asarray(STEPS), flipped=honest, index=jnp.asarray(0)
             )
             each = jax.tree.map(lambda leaf: leaf[None], work)
-            train = training_map(setting)
+            train, root = training_map(setting), run_key(seed)
             weights = [
-                np.asarray(train((run_key(seed), jnp.asarray(self.number(t)), *bank), each).update[0]["weight"][0])
+                np.asarray(train(Common(root, jnp.asarray(self.number(t)), *bank), each).update[0]["weight"][0])
                 for t in range(rounds)
             ]
         expected = min(count, setting.batch_size)

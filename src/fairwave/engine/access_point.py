@@ -11,9 +11,10 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Int
 
 from fairwave.engine.attendance import Attendance
+from fairwave.engine.copies import Copies
 from fairwave.engine.dossier import Dossier, Hearing, with_round
 from fairwave.engine.release_noise import drawn_noise, past_noise
-from fairwave.engine.scoring import Mail, Practice, Uploads, noised_mean, scored
+from fairwave.engine.scoring import Aggregated, Mail, Practice, Uploads, noised_mean, scored
 from fairwave.engine.state import Books
 from fairwave.keys import Stream, round_key
 from fairwave.learning.model import Tree, flat_rows
@@ -30,7 +31,7 @@ class Released(eqx.Module):
     params: Tree
     """Its model."""
     received: Tree
-    """Each device's copy, with a leading device axis."""
+    """Each device's copy, in the form in which it was kept before."""
     deviation: PerDevice
     score: Score
     served: FlagPerDevice
@@ -71,35 +72,50 @@ def aggregate_and_release(
     else:
         past = past_noise(practice, state, root, number)
         given = scored(practice, state, mail, past, samples)
-    flat, unravel = ravel_pytree(given.params)
     wanted = scheme.levels(privacy, given.deviation)
     added = fill_up(given.own_std, wanted) if central else wanted
-    noise = drawn_noise(practice, added, root, number, flat.size)
-    held = flat_rows(state.received)[0]
-    if scheme.give is None or given.inbox is None:
-        copies, marks = released_copy(flat, added.astype(flat.dtype), noise), added
-    else:
-        key = round_key(root, number, Stream.REWARD)
-        progress = Progress(step=given.step, model=flat, copies=held)
-        copies = scheme.give(practice.terms, given.inbox, progress, given.memory, key).astype(flat.dtype)
-        marks = jnp.zeros_like(added)  # what a reward leaves out is no noise that an echo would carry
     served = (delivered | ~present.participating) & present.reachable
-    kept = jnp.where(served[:, None], copies, held)
-    noise_std = jnp.maximum(wanted, given.own_std) if central else wanted
-    dossier = state.dossier
+    dossier, marks = state.dossier, added
+    if isinstance(state.received, Copies):
+        received = state.received.after(given.params, added, served, number)
+    else:
+        received, marks = _sent(practice, given, state.received, added, served, root, number)
     if dossier is not None:
         hearing = Hearing(mail.chosen, mail.arrived, given.caught, given.updates)
-        dossier = with_round(practice.defences, dossier, hearing, held, marks)
+        dossier = with_round(practice.defences, dossier, hearing, flat_rows(state.received)[0], marks)
     return Released(
         params=given.params,
-        received=jax.vmap(unravel)(kept),
+        received=received,
         deviation=given.deviation,
         score=given.score,
         served=served,
-        noise_std=noise_std,
+        noise_std=jnp.maximum(wanted, given.own_std) if central else wanted,
         own_std=given.own_std,
         own_sensitivity=given.own_sensitivity,
         findings=given.findings,
         dossier=dossier,
         memory=given.memory,
     )
+
+
+def can_be_made_again(practice: Practice) -> bool:
+    """Whether copies follow from a model and the noise of their address; defences and rewards look at copies."""
+    return practice.scheme.give is None and practice.privacy.copies != "nested" and not practice.defences.use
+
+
+def _sent(
+    practice: Practice, given: Aggregated, held: Tree, added: PerDevice, served: FlagPerDevice, root: Key, number: Count
+) -> tuple[Tree, PerDevice]:
+    """Every device's copy, with a leading device axis, and the noise in it by which an echo can be told."""
+    scheme = practice.scheme
+    flat, unravel = ravel_pytree(given.params)
+    before = flat_rows(held)[0]
+    if scheme.give is None or given.inbox is None:
+        noise = drawn_noise(practice, added, root, number, flat.size)
+        copies, marks = released_copy(flat, added.astype(flat.dtype), noise), added
+    else:
+        key = round_key(root, number, Stream.REWARD)
+        progress = Progress(step=given.step, model=flat, copies=before)
+        copies = scheme.give(practice.terms, given.inbox, progress, given.memory, key).astype(flat.dtype)
+        marks = jnp.zeros_like(added)  # what a reward leaves out is no noise that an echo would carry
+    return jax.vmap(unravel)(jnp.where(served[:, None], copies, before)), marks

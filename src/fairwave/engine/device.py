@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any
 
 import equinox as eqx
@@ -12,10 +11,8 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Int
 
-from fairwave.engine.mapping import DeviceMap
 from fairwave.engine.private_training import Protection, private_gradient, train_privately, update_noise_std
 from fairwave.keys import Stream, device_key
-from fairwave.learning.evaluate import accuracy
 from fairwave.learning.local import norm, train, train_beside, update_of
 from fairwave.learning.loss import Samples, local_gradient, local_loss
 from fairwave.learning.model import Model, Tree
@@ -68,7 +65,8 @@ class Work(eqx.Module):
     """What one device trains with in one round."""
 
     received: Tree
-    correction: Tree
+    correction: Tree | None
+    """What the exchange of gradients changes in its local problem; None without."""
     own: Int[Array, " held"]
     count: Count
     """Samples that it trains on."""
@@ -153,52 +151,3 @@ def device_gradient(
         return local_gradient(model, received, samples)
     key = device_key(root, number, Stream.GRADIENT_NOISE, index)
     return local_loss(model, received, samples), private_gradient(protection, model, received, samples, key)
-
-
-def _received_loss(model: Model, shared: Any, own: Any) -> Scalar:
-    inputs, labels = shared
-    received, held, count = own
-    return local_loss(model, received, Samples(inputs, labels, held, count))
-
-
-def _accuracy(model: Model, shared: Any, own: Any) -> Scalar:
-    return accuracy(model, own, *shared)
-
-
-def _loss(model: Model, shared: Any, own: Any) -> Scalar:
-    params, inputs, labels = shared
-    return local_loss(model, params, Samples(inputs, labels, *own))
-
-
-@functools.cache
-def training_map(setting: LocalTraining) -> DeviceMap:
-    """Training of all devices; compiled once for all schemes and seeds that train alike."""
-    return DeviceMap(functools.partial(train_device, setting), one_by_one=_on_host(setting.protection))
-
-
-@functools.cache
-def gradient_map(model: Model, protection: Protection | None) -> DeviceMap:
-    """Loss of every device's copy over all its data, and the gradient that it may exchange."""
-    return DeviceMap(functools.partial(device_gradient, model, protection), one_by_one=_on_host(protection))
-
-
-def _on_host(protection: Protection | None) -> bool:
-    return protection is not None and protection.source != "simulation"
-
-
-@functools.cache
-def received_loss_map(model: Model) -> DeviceMap:
-    """Loss of every device's copy over all its data."""
-    return DeviceMap(functools.partial(_received_loss, model))
-
-
-@functools.cache
-def accuracy_map(model: Model) -> DeviceMap:
-    """Accuracy of every device's copy on the same samples."""
-    return DeviceMap(functools.partial(_accuracy, model))
-
-
-@functools.cache
-def loss_map(model: Model) -> DeviceMap:
-    """Loss of one model over every device's data."""
-    return DeviceMap(functools.partial(_loss, model))

@@ -12,6 +12,7 @@ from fairwave.engine import cheating
 from fairwave.engine.attendance import Window
 from fairwave.engine.battery import capacities_j, least_energy_j
 from fairwave.engine.device import local_training
+from fairwave.engine.mapping import BEST_HERE, Execution
 from fairwave.engine.state import State
 from fairwave.engine.station import Station
 from fairwave.engine.steps import part_of
@@ -30,9 +31,9 @@ class Groundwork(Station):
     """All that a scenario and a scheme leave the same in every round."""
 
     def __init__(
-        self, scenario: Scenario, scheme: Scheme, model: Model, data: DataSet, num_threads: int | None = None
+        self, scenario: Scenario, scheme: Scheme, model: Model, data: DataSet, execution: Execution = BEST_HERE
     ) -> None:
-        self.num_threads = num_threads
+        self.execution = execution
         self.holdings: Holdings = holdings_of(scenario, data.train_labels)
         super().__init__(scenario, scheme, model, (data.test_inputs, data.test_labels), self.holdings.counts)
         with jax.enable_x64(True):

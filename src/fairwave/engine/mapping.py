@@ -1,57 +1,118 @@
 """The one seam where a device's function meets many devices.
 
-On a CPU the devices are dealt to a thread per core, and each thread runs its devices one after the other in one
-compiled program: two devices side by side beat one device on two cores, whose matrix products are too small to split.
-On a GPU all devices are vectorised.
+In `threads`, for a CPU, devices are dealt to a thread per core, and each thread runs its devices one after the other in
+one compiled program: two devices side by side beat one device on two cores, whose matrix products are too small to
+split. In `vectorised`, for a GPU, they are one program, in chunks that fit into its memory. In `sharded`, for several
+JAX devices on one host or many, each JAX device takes its part of them.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 
+from fairwave.engine.memory import largest_fitting
+from fairwave.engine.sharding import sharded
 from fairwave.learning.model import Tree
+
+MOST_PER_CALL = 64
+"""Devices that one thread computes in one call, so that what lies between programs stays small."""
+
+Form = Literal["threads", "vectorised", "sharded"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Execution:
+    """How devices are computed. Results agree to rounding, whatever is chosen."""
+
+    form: Form | None = None
+    """Left out, what suits the hardware."""
+    threads: int | None = None
+    """Left out, one per core."""
+    chunk: int | None = None
+    """Devices that are vectorised at a time; left out, as many as fit into memory."""
+
+    def form_here(self) -> Form:
+        """The form that is chosen, or that suits the hardware."""
+        if self.form is not None:
+            return self.form
+        if jax.device_count() > 1:
+            return "sharded"
+        return "threads" if jax.default_backend() == "cpu" else "vectorised"
+
+
+BEST_HERE = Execution()
 
 
 class DeviceMap:
     """`function(shared, own)` of one device, for all devices: `own` and the result have a leading device axis."""
 
     def __init__(self, function: Callable[[Any, Any], Tree], *, one_by_one: bool = False) -> None:
-        """`one_by_one` for a function that calls back to the host, which cannot be vectorised."""
-        self._vectorised = jax.default_backend() != "cpu" and not one_by_one
-        if self._vectorised:
-            self._program = jax.jit(jax.vmap(function, in_axes=(None, 0)))
-        else:
-            self._program = jax.jit(lambda shared, own: jax.lax.map(lambda mine: function(shared, mine), own))
+        """`one_by_one` for a function that calls back to the host, which can be neither vectorised nor sharded."""
+        self._function, self._one_by_one = function, one_by_one
+        self._serial = jax.jit(functools.partial(serially, function))
         self._compiled: set[int] = set()
+        self._programs: dict[Any, Callable[[Any, Any], Tree]] = {}
 
-    def __call__(self, shared: Tree, own: Tree, num_threads: int | None = None) -> Tree:
-        """The function of every device, in the order of the devices, on so many threads (left out: one per core)."""
+    def __call__(self, shared: Tree, own: Tree, execution: Execution = BEST_HERE) -> Tree:
+        """The function of every device, in the order of the devices."""
+        form = "threads" if self._one_by_one else execution.form_here()
+        if form == "threads":
+            return self._threaded(shared, own, execution.threads or os.cpu_count() or 1)
+        return self._program(form, execution.chunk, shared, own)(shared, own)
+
+    def _threaded(self, shared: Tree, own: Tree, threads: int) -> Tree:
         num_devices = jax.tree.leaves(own)[0].shape[0]
-        threads = min(num_threads or os.cpu_count() or 1, num_devices)
-        if self._vectorised or threads == 1:
-            return self._program(shared, own)
-        size = -(-num_devices // threads)
+        if (threads == 1 and num_devices <= MOST_PER_CALL) or num_devices == 1:
+            return self._serial(shared, own)
+        calls = -(-num_devices // MOST_PER_CALL)
+        size = -(-num_devices // (-(-calls // threads) * threads))
         # Equal parts, so that one program serves all threads: the last part repeats its last device.
-        parts = [_part(own, first, size) for first in range(0, num_devices, size)]
-        return _joined(self._run(shared, parts, size), num_devices)
+        firsts = range(0, num_devices, size)
 
-    def _run(self, shared: Tree, parts: list[Tree], size: int) -> list[Tree]:
-        def work(part: Tree) -> Tree:
-            with jax.enable_x64(True):  # a setting of the thread
-                return jax.tree.map(lambda leaf: leaf.block_until_ready(), self._program(shared, part))
+        def work(first: int) -> Tree:
+            with jax.enable_x64(True), jax.default_matmul_precision("float32"):  # settings of the thread
+                done = self._serial(shared, _part(own, first, size))
+                return jax.tree.map(lambda leaf: leaf.block_until_ready(), done)
 
         if size not in self._compiled:  # threads would compile once each
             self._compiled.add(size)
-            return list(map(work, parts))
-        with ThreadPoolExecutor(len(parts)) as pool:
-            return list(pool.map(work, parts))
+            work(0)
+        with ThreadPoolExecutor(min(threads, len(firsts))) as pool:
+            return _joined(list(pool.map(work, firsts)), num_devices)
+
+    def _program(self, form: Form, chunk: int | None, shared: Tree, own: Tree) -> Callable[[Any, Any], Tree]:
+        """Compiled for these shapes, once."""
+        leaves, structure = jax.tree.flatten((shared, own))
+        key = (form, chunk, structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
+        if key not in self._programs:
+            at_once = functools.partial(vectorised, self._function)
+            if form == "sharded":
+                serial = jax.default_backend() == "cpu"
+                each = functools.partial(serially, self._function) if serial else functools.partial(at_once, chunk)
+                self._programs[key] = sharded(each)
+            else:
+                self._programs[key] = largest_fitting(at_once, chunk, shared, own)
+        return self._programs[key]
+
+
+def serially(function: Callable[[Any, Any], Tree], shared: Tree, own: Tree) -> Tree:
+    """One device after the other."""
+    return jax.lax.map(lambda mine: function(shared, mine), own)
+
+
+def vectorised(function: Callable[[Any, Any], Tree], chunk: int | None, shared: Tree, own: Tree) -> Tree:
+    """So many devices at a time; left out, all."""
+    if chunk is None or chunk >= jax.tree.leaves(own)[0].shape[0]:
+        return jax.vmap(function, in_axes=(None, 0))(shared, own)
+    return jax.lax.map(lambda mine: function(shared, mine), own, batch_size=chunk)
 
 
 @functools.partial(jax.jit, static_argnums=2)

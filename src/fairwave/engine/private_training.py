@@ -42,7 +42,7 @@ def train_privately(
     protection: Protection,
     model: Model,
     received: Tree,
-    correction: Tree,
+    correction: Tree | None,
     samples: Samples,
     *,
     batch_key: Key,

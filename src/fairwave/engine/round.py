@@ -13,26 +13,30 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from fairwave.engine import cheating
-from fairwave.engine.access_point import aggregate_and_release
+from fairwave.engine.access_point import aggregate_and_release, can_be_made_again
 from fairwave.engine.attendance import Attendance
-from fairwave.engine.device import (
-    Work,
+from fairwave.engine.copies import Copies, all_made, first_copies
+from fairwave.engine.device import Work
+from fairwave.engine.groundwork import Groundwork
+from fairwave.engine.maps import (
+    Common,
+    Held,
+    Mean,
     accuracy_map,
     gradient_map,
     loss_map,
     received_loss_map,
     training_map,
 )
-from fairwave.engine.groundwork import Groundwork
 from fairwave.engine.scoring import Uploads
 from fairwave.engine.state import RoundRecord, State
 from fairwave.engine.steps import (
     among_all,
-    corrections,
     first_state,
     fit_efforts,
     in_place,
     loss_of_all,
+    mean_of_gradients,
     membership_auc,
     part_of,
     plan_and_send,
@@ -52,16 +56,28 @@ class Cell(Groundwork):
         window = self.scenario.utility.effort_window
         with jax.enable_x64(True):
             state: State = self.equipped(first_state(self.model, window, self.root, self.fleet.effort, self.devices))
+            past, received = self.cast.start(state.received), state.received
+            if past is None and can_be_made_again(self.practice):
+                alike = self.scheme.same_for_all and self.scenario.privacy.broadcast
+                received = first_copies(state.global_params, self.devices, alike)
             return dataclasses.replace(
                 state,
-                past=self.cast.start(state.received),
+                received=received,
+                past=past,
                 personal=state.received if self.scheme.personal else None,
                 used_energy_j=None if self.capacity_j is None else jnp.zeros_like(self.capacity_j),
             )
 
+    def copies(self, state: State) -> Tree:
+        """Every device's copy as a model, with a leading device axis."""
+        with jax.enable_x64(True):
+            return all_made(state.received, self.root) if isinstance(state.received, Copies) else state.received
+
     def round(self, state: State, round_index: int) -> tuple[State, RoundRecord]:
         """The next state, and what happened."""
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), jax.default_matmul_precision("float32"):
+            if isinstance(state.received, Copies):
+                state = dataclasses.replace(state, received=state.received.with_room())
             return self._round(state, jnp.asarray(round_index))
 
     def _round(self, state: State, number: Count) -> tuple[State, RoundRecord]:
@@ -76,33 +92,37 @@ class Cell(Groundwork):
             self.devices, present, self.left_j(state),
         )  # fmt: skip
         present = dataclasses.replace(present, participating=sent.participating)
-        plan, delivered, copies = sent.plan, sent.delivered, state.received
+        plan, delivered, copies, models = sent.plan, sent.delivered, state.received, None
+        if isinstance(state.received, Copies):
+            copies, models = state.received.each, state.received.models
         if roles and state.past is not None:
             plan = cheating.plans(roles, plan, members, state.memory, state.past)
             copies = cheating.copies(roles, copies, scheme.levels(scenario.privacy, state.deviation))
-        everyone = (self.window.at(number), self.counts)
+        everyone = Held(self.window.at(number), self.counts)
         used, flipped = cheating.holdings(roles, self.counts)
-        received, (held, counts), iterations, arrived, used, flipped, personal = part_of(
+        received, held, iterations, arrived, used, flipped, personal = part_of(
             (copies, everyone, plan.local_iterations, sent.arrives, used, flipped, state.personal), present.chosen
         )
+        common = Common(self.root, number, *self.samples, models)
         # A gradient is not judged by itself: whoever was caught has none that counts, and a noisy copy to take it at.
         trusted = arrived if state.dossier is None else arrived & ~state.dossier.caught[present.chosen]
-        received_loss, correction = self._exchange(number, received, (held, counts, present.chosen), trusted)
+        received_loss, gradients, mean = self._exchange(common, received, held, present.chosen, trusted)
         told_loss = received_loss
-        trained = training_map(self.training)(
-            (self.root, number, *self.samples),
-            Work(received, correction, held, used, counts, iterations, flipped, present.chosen, personal),
-            self.num_threads,
+        trained = training_map(self.training, scenario.learning.gradient_weight)(
+            dataclasses.replace(common, mean=mean),
+            Work(received, gradients, held.samples, used, held.count, iterations, flipped, present.chosen, personal),
+            self.execution,
         )
+        del gradients  # a model's memory for every participant
         if personal is not None:
-            received_loss = received_loss_map(self.model)(self.samples, (personal, held, counts), self.num_threads)
+            received_loss = received_loss_map(self.model)(common, (personal, held), self.execution)
             received = personal
             personal = jax.tree.map(lambda old, new: old.at[present.chosen].set(new), state.personal, trained.personal)
         updates, past = trained.update, state.past
         if past is not None:
             updates = cheating.updates(roles, updates, copies, past, self.root, number, present.chosen)
         after = aggregate_and_release(
-            self.practice, state, Uploads(updates, trained.told_noise_std, told_loss, counts), present, delivered,
+            self.practice, state, Uploads(updates, trained.told_noise_std, told_loss, held.count), present, delivered,
             self.own_samples, self.root, number, self.devices,
         )  # fmt: skip
         dishonest = cheating.anybody(roles, scenario.cell.num_devices)
@@ -111,14 +131,9 @@ class Cell(Groundwork):
         utility = scenario.utility
         scored = delivered & (self.guard.mode != "device")
         memory = fit_efforts(utility.effort_fit, utility.effort_ridge, state.memory, plan, after.deviation, scored)
-        true_losses = loss_map(self.model)((after.params, *self.samples), everyone, self.num_threads)
         told = among_all(
-            {
-                "received_loss": received_loss,
-                "received_accuracy": accuracy_map(self.model)(self.tried_on, received, self.num_threads),
-                "loss": trained.loss,
-                "update_norm": trained.update_norm,
-            },
+            {"received_loss": received_loss, "loss": trained.loss, "update_norm": trained.update_norm}
+            | self._tried(common, received),
             present,
         )
         record = RoundRecord(
@@ -135,9 +150,7 @@ class Cell(Groundwork):
             noise_std=after.noise_std,
             release_std=after.own_std,
             release_sensitivity=after.own_sensitivity,
-            global_loss=loss_of_all(true_losses, self.counts),
-            test_accuracy=test_accuracy(self.model, after.params, *self.test),
-            membership_auc=membership_auc(self.model, after.params, self.trained_on, self.test),
+            **self._evaluated(common, after.params, everyone),
         )
         spent = state.spent + (plan.local_iterations if self.guard.mode == "provable" else delivered)
         state = State(
@@ -167,14 +180,34 @@ class Cell(Groundwork):
         return members
 
     def _exchange(
-        self, number: Count, received: Tree, own: tuple[Array, Array, Array], arrived: Bool[Array, " participant"]
-    ) -> tuple[Float[Array, " participant"], Tree]:
-        """Loss of each received copy, and the correction that the mean gradient makes to each local problem."""
-        held, counts, index = own
+        self, common: Common, received: Tree, held: Held, index: Array, arrived: Bool[Array, " participant"]
+    ) -> tuple[Float[Array, " participant"], Tree | None, Mean | None]:
+        """Loss of each received copy, each participant's gradient, and the mean of those that arrived."""
         if not self.exchanges:
-            loss = received_loss_map(self.model)(self.samples, (received, held, counts), self.num_threads)
-            return loss, jax.tree.map(jnp.zeros_like, received)
+            return received_loss_map(self.model)(common, (received, held), self.execution), None, None
         loss, gradients = gradient_map(self.model, self.guard.protection)(
-            (self.root, number, *self.samples), (received, held, counts, index), self.num_threads
+            common, (received, held, index), self.execution
         )
-        return loss, corrections(self.scenario.learning.gradient_weight, gradients, arrived)
+        return loss, gradients, Mean(mean_of_gradients(gradients, arrived), jnp.any(arrived))
+
+    def _is_evaluated(self, number: Count) -> bool:
+        return (int(number) + 1) % self.scenario.run.evaluate_every == 0
+
+    def _tried(self, common: Common, received: Tree) -> dict[str, Array]:
+        """Accuracy of each participant's copy, in rounds in which models are evaluated."""
+        if not self._is_evaluated(common.number):
+            return {"received_accuracy": jnp.full((), jnp.nan)}
+        inputs, labels = self.tried_on
+        common = dataclasses.replace(common, inputs=inputs, labels=labels)
+        return {"received_accuracy": accuracy_map(self.model)(common, received, self.execution)}
+
+    def _evaluated(self, common: Common, params: Tree, everyone: Held) -> dict[str, Array]:
+        """How good the new true model is, and what it gives away, in rounds in which models are evaluated."""
+        if not self._is_evaluated(common.number):
+            return dict.fromkeys(("global_loss", "test_accuracy", "membership_auc"), jnp.full((), jnp.nan))
+        losses = loss_map(self.model)((params, dataclasses.replace(common, models=None)), everyone, self.execution)
+        return {
+            "global_loss": loss_of_all(losses, self.counts),
+            "test_accuracy": test_accuracy(self.model, params, *self.test),
+            "membership_auc": membership_auc(self.model, params, self.trained_on, self.test),
+        }

@@ -21,7 +21,7 @@ class Books(eqx.Module):
 
     global_params: Tree
     received: Tree
-    """Each device's copy, with a leading device axis."""
+    """Each device's copy: models with a leading device axis, or the `Copies` that they are made of."""
     deviation: PerDevice
     score: Score
     spent: Int[Array, " device"]

@@ -8,7 +8,7 @@ import functools
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Int
 
 from fairwave.engine.attendance import Attendance, only
 from fairwave.engine.battery import covers
@@ -16,7 +16,6 @@ from fairwave.engine.state import Books, State
 from fairwave.keys import Stream, device_key
 from fairwave.learning.aggregate import mean_gradient
 from fairwave.learning.evaluate import accuracy, sample_losses
-from fairwave.learning.local import correction_term
 from fairwave.learning.loss import global_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.policy.contribution import no_score
@@ -49,6 +48,7 @@ class Sent(eqx.Module):
 
 test_accuracy = jax.jit(accuracy, static_argnums=0)
 loss_of_all = jax.jit(global_loss)
+mean_of_gradients = jax.jit(mean_gradient)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -97,14 +97,6 @@ def among_all(values: dict[str, Array], present: Attendance) -> dict[str, PerDev
     absent = jnp.full(present.participating.shape, jnp.nan)
     placed = {name: absent.at[present.chosen].set(value) for name, value in values.items()}
     return {name: jnp.where(present.participating, value, jnp.nan) for name, value in placed.items()}
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def corrections(weight: float, gradients: Tree, arrived: Bool[Array, " participant"]) -> Tree:
-    """What the gradient exchange changes in each participant's local problem; nothing if no gradient has arrived."""
-    mean = mean_gradient(gradients, arrived)
-    each = jax.vmap(lambda own: correction_term(own, mean, weight))(gradients)
-    return jax.tree.map(lambda leaf: jnp.where(jnp.any(arrived), leaf, jnp.zeros_like(leaf)), each)
 
 
 @functools.partial(jax.jit, static_argnums=4)

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairwave.engine.access_point import aggregate_and_release
 from fairwave.engine.attendance import Attendance, only
-from fairwave.engine.device import accuracy_map
+from fairwave.engine.maps import Common, accuracy_map
 from fairwave.engine.records import FROM_PLAN
 from fairwave.engine.scoring import Uploads
 from fairwave.engine.state import Books, RoundRecord
@@ -135,7 +135,8 @@ class AccessPoint(Station):
                 jnp.asarray(number), self.devices,
             )  # fmt: skip
             held = part_of(books.received, present.chosen)
-            tried = among_all({"received_accuracy": accuracy_map(self.model)(self.tried_on, held)}, present)
+            common = Common(self._noise_root, jnp.asarray(number), *self.tried_on)
+            tried = among_all({"received_accuracy": accuracy_map(self.model)(common, held)}, present)
             plan = _told_plan(answers, present)
             charge = delivered.astype(jnp.int64) if charged is None else jnp.asarray(charged)
             nobody = jnp.zeros(self.devices.shape, bool)

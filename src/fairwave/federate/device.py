@@ -179,7 +179,7 @@ class DeviceAgent:
     def _worked(self, page: Page, task: Task, plan: DevicePlan, question: bytes) -> Page:
         """The page after local training; its steps are counted before anything leaves the device."""
         received = tree_of(page.copy or {}, self._like)
-        correction = jax.tree.map(jnp.zeros_like, received)
+        correction = None
         if task.mean_gradient is not None and page.gradient is not None:
             own, mean = tree_of(page.gradient, self._like), tree_of(task.mean_gradient, self._like)
             correction = correction_term(own, mean, self._scenario.learning.gradient_weight)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
+from fairwave.learning.descent import Operands, Step, descent
 from fairwave.learning.loss import Samples, mean_loss, scaled
 from fairwave.learning.model import Model, Tree
 from fairwave.types import Count, Key, Scalar
 
 
-def surrogate_gradient(batch_gradient: Tree, correction: Tree) -> Tree:
+def surrogate_gradient(batch_gradient: Tree, correction: Tree | None) -> Tree:
     """Gradient of the local problem F(h) = L(w + h) - (grad L(w) - xi * mean gradient)' h.
 
-    `correction` is the bracket, fixed for the round.
+    `correction` is the bracket, fixed for the round; None where no gradients were exchanged.
 
     Paper: Eq. (4).
     """
-    return jax.tree.map(jnp.subtract, batch_gradient, correction)
+    return batch_gradient if correction is None else jax.tree.map(jnp.subtract, batch_gradient, correction)
 
 
 def correction_term(own_gradient: Tree, mean_gradient: Tree, gradient_weight: float) -> Tree:
@@ -36,7 +40,7 @@ def descend(params: Tree, gradient: Tree, learning_rate: float) -> Tree:
 def train(
     model: Model,
     received: Tree,
-    correction: Tree,
+    correction: Tree | None,
     samples: Samples,
     *,
     key: Key,
@@ -44,16 +48,12 @@ def train(
     batch_size: int,
     learning_rate: float,
 ) -> Tree:
-    """The device's model after its local iterations, each on a batch drawn from its data with replacement.
+    """The device's model after its local iterations, each on a batch drawn from its data with replacement."""
 
-    The loop ends at the device's own number of iterations; mapped with `vmap`, finished devices wait.
-    """
+    def move(operands: Operands, params: Tree, gradient: Tree) -> Tree:
+        return descend(params, surrogate_gradient(gradient, operands[2]), learning_rate)
 
-    def step(iteration: Count, params: Tree) -> Tree:
-        gradient = _batch_gradient(model, params, samples, jax.random.fold_in(key, iteration), batch_size)
-        return descend(params, surrogate_gradient(gradient, correction), learning_rate)
-
-    return jax.lax.fori_loop(0, iterations, step, received)
+    return descent(_step(model, batch_size, move), iterations, received, (key, samples, correction))
 
 
 def train_beside(
@@ -73,19 +73,27 @@ def train_beside(
     Li, Hu, Beirami, Smith, "Ditto: Fair and Robust Federated Learning Through Personalization", ICML 2021.
     """
 
-    def step(iteration: Count, params: Tree) -> Tree:
-        gradient = _batch_gradient(model, params, samples, jax.random.fold_in(key, iteration), batch_size)
-        pulled = jax.tree.map(lambda g, own, theirs: g + attachment * (own - theirs), gradient, params, shared)
+    def move(operands: Operands, params: Tree, gradient: Tree) -> Tree:
+        pulled = jax.tree.map(lambda g, own, theirs: g + attachment * (own - theirs), gradient, params, operands[2])
         return descend(params, pulled, learning_rate)
 
-    return jax.lax.fori_loop(0, iterations, step, personal)
+    return descent(_step(model, batch_size, move), iterations, personal, (key, samples, shared))
 
 
-def _batch_gradient(model: Model, params: Tree, samples: Samples, key: Key, batch_size: int) -> Tree:
-    picks = jax.random.randint(key, (batch_size,), 0, samples.count)
-    members = samples.own[picks]
-    batch = scaled(samples.inputs[members]), samples.labels[members]
-    return jax.grad(lambda at: mean_loss(model, at, *batch))(params)
+def _step(model: Model, batch_size: int, move: Callable[[Operands, Tree, Tree], Tree]) -> Step:
+    """On batches drawn from a device's data; operands are the batches' key, the data, and what `move` needs."""
+
+    def draw(operands: Operands, iteration: Count) -> Array:
+        key, samples, _ = operands
+        picks = jax.random.randint(jax.random.fold_in(key, iteration), (batch_size,), 0, samples.count)
+        return jnp.asarray(samples.own[picks])
+
+    def gradient(operands: Operands, params: Tree, members: Array) -> Tree:
+        samples = operands[1]
+        batch = scaled(samples.inputs[members]), samples.labels[members]
+        return jax.grad(lambda at: mean_loss(model, at, *batch))(params)
+
+    return Step(draw, gradient, move)
 
 
 def update_of(trained: Tree, received: Tree) -> Tree:

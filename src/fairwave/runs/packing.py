@@ -10,12 +10,14 @@ from typing import Any
 import jax
 import numpy as np
 
+from fairwave.engine.copies import Copies
 from fairwave.engine.records import Arrays
 from fairwave.engine.state import Books, Kept
 from fairwave.privacy.ledger import ReleaseEvent
 
 _WORDS = ("content", "sender", "audience", "basis", "proven_sensitivity")
 """Of a ledger event: what is no array, in the order of the table."""
+PLACES = "places"
 
 
 def pack(arrays: Arrays) -> bytes:
@@ -45,13 +47,16 @@ def event_of(words: Sequence[Any], arrays: bytes) -> ReleaseEvent:
 
 
 def pack_state(state: Books) -> bytes:
-    """The leaves of a state, in order."""
-    return pack({str(index): np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(state))})
+    """The leaves of a state, in order; first, where copies are kept as what they are made of, of how many models."""
+    places = {PLACES: np.asarray(state.received.places)} if isinstance(state.received, Copies) else {}
+    return pack(places | {str(index): np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(state))})
 
 
 def unpack_state(content: bytes, like: Kept) -> Kept:
     """A state with the structure of `like`."""
     arrays = unpack(content)
+    if isinstance(like.received, Copies):
+        like = dataclasses.replace(like, received=like.received.with_room(int(arrays[PLACES])))
     leaves, structure = jax.tree.flatten(like)
     restored = [arrays[str(index)] for index in range(len(leaves))]
     for old, new in zip(leaves, restored, strict=True):

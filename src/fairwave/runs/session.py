@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairwave.engine.mapping import BEST_HERE, Execution
 from fairwave.engine.records import Arrays, as_arrays, mean_of_participants
 from fairwave.engine.releases import releases
 from fairwave.engine.state import RoundRecord
@@ -45,7 +46,7 @@ Watch = Callable[[Step], None]
 
 
 def run(
-    order: Order, folder: Path, command: str, watch: Watch = lambda step: None, *, num_threads: int | None = None
+    order: Order, folder: Path, command: str, watch: Watch = lambda step: None, *, execution: Execution = BEST_HERE
 ) -> bool:
     """Run an order, or go on with it where the folder already holds it. Whether anything was left to do.
 
@@ -54,7 +55,7 @@ def run(
     wanted = planned(order, folder)
     workshop = None
     if not holds_run(folder):
-        workshop = Workshop(order, num_threads=num_threads)
+        workshop = Workshop(order, execution=execution)
         workshop.cell(next(order.tracks()))  # whatever is wrong with the order is found before a folder is made
         make_folder(folder)
     about = {"command": command.encode("utf-8", "replace").decode()} | surroundings()
@@ -64,7 +65,7 @@ def run(
             refuse_federation(store)
             if wanted != store.order:
                 store.extend(wanted, about)
-            return _work_through(store, watch, workshop, num_threads)
+            return _work_through(store, watch, workshop, execution)
         finally:
             store.close()
 
@@ -117,7 +118,7 @@ def ended_early(store: RunStore) -> list[str]:
 
 
 def _work_through(
-    store: RunStore, watch: Watch, workshop: Workshop | None = None, num_threads: int | None = None
+    store: RunStore, watch: Watch, workshop: Workshop | None = None, execution: Execution = BEST_HERE
 ) -> bool:
     order = store.order
     status = {track: store.summary(track) for track in order.tracks()}
@@ -128,7 +129,7 @@ def _work_through(
     if not left:
         return False
     store.extend(order, surroundings())
-    workshop = workshop or Workshop(order, num_threads=num_threads)
+    workshop = workshop or Workshop(order, execution=execution)
     for track in left:
         _run_track(store, workshop, track, watch)
     return True

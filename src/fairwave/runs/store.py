@@ -22,7 +22,7 @@ from fairwave.runs.packing import event_of, event_row, pack, unpack
 from fairwave.runs.seal import check_seal, remove_seal, seal
 from fairwave.scenario.parameters import Scenario
 
-FORMAT = 4
+FORMAT = 5
 UNBORN = "run.sqlite.new"
 DATA = 16
 """Bytes of a fingerprint that speak of the data set alone, which all seeds share."""

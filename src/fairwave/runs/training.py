@@ -10,6 +10,7 @@ import numpy as np
 
 from fairwave import schemes as registry
 from fairwave.data import sources
+from fairwave.engine.mapping import BEST_HERE, Execution
 from fairwave.engine.records import Arrays, mean_of_participants
 from fairwave.engine.round import Cell
 from fairwave.engine.state import RoundRecord, State
@@ -23,8 +24,8 @@ from fairwave.scenario.parameters import Run, Scenario
 class Workshop:
     """Builds the cell of each track; the data set is read once."""
 
-    def __init__(self, order: Order, model: Model | None = None, num_threads: int | None = None) -> None:
-        self.order, self.num_threads = order, num_threads
+    def __init__(self, order: Order, model: Model | None = None, execution: Execution = BEST_HERE) -> None:
+        self.order, self.execution = order, execution
         self.data = sources.load(order.scenario.data.source)
         if model is None:
             check_layers(order.scenario, self.data)
@@ -34,7 +35,7 @@ class Workshop:
 
     def cell(self, track: Track) -> Cell:
         """A track's cell."""
-        return Cell(self.order.seeded(track.seed), registry.ALL[track.scheme], self.model, self.data, self.num_threads)
+        return Cell(self.order.seeded(track.seed), registry.ALL[track.scheme], self.model, self.data, self.execution)
 
     def fingerprint(self, cell: Cell) -> bytes:
         """Of all that a track reads from outside: first the data, then who holds what and the fleet."""

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from fairwave.scenario.group import Group
 from fairwave.scenario.quantity import NonNegative, Positive, whole
 
+Precision = Literal["float32", "tf32", "bf16"]
 LayerSize = Annotated[int, *whole(1, 1_000_000)]
 
 
@@ -37,6 +38,8 @@ class Learning(Group):
     """Weight xi of the mean gradient in the local problem."""
     gradient_exchange: bool
     """Devices exchange gradients before training; without it, plain local training."""
+    precision: Precision = "float32"
+    """Of matrix products on a GPU: 'tf32' and 'bf16' are faster and coarser. A CPU computes all in float32."""
     smoothness: Positive | None = None
     """Lipschitz constant L of the gradient, if known: plans then bound the local accuracy."""
     strong_convexity: Positive | None = None

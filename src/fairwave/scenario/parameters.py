@@ -173,6 +173,8 @@ class Run(Group):
     """Root of all randomness."""
     num_rounds: Annotated[int, *whole(1, 1_000_000)]
     """Communication rounds M."""
+    evaluate_every: Annotated[int, *whole(1, 1_000_000)] = 1
+    """Rounds between evaluations of the models; in the others nothing but the devices' own losses is known."""
     target_loss: Positive | None = None
     """Stop when the mean device loss reaches this."""
     target_accuracy: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0))] | None = None

@@ -15,6 +15,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from fairwave.engine.mapping import Execution
 from fairwave.errors import ArgumentError, FairwaveError, StoreError
 from fairwave.runs.order import Order
 from fairwave.runs.session import Step, run
@@ -52,9 +53,9 @@ def _in_processes(jobs: Sequence[Job], folder: Path, command: str, workers: int,
         waiting.put(job)
     for _ in range(workers):
         waiting.put(None)
-    threads = max(1, (os.cpu_count() or 1) // workers)
+    execution = Execution(threads=max(1, (os.cpu_count() or 1) // workers))
     crew = [
-        context.Process(target=_work, args=(waiting, told, folder, command, threads), daemon=True)
+        context.Process(target=_work, args=(waiting, told, folder, command, execution), daemon=True)
         for _ in range(workers)
     ]
     for worker in crew:
@@ -88,12 +89,13 @@ def _listen(crew: Sequence[BaseProcess], told: Any, left: int, watch: Watch) -> 
             watch(name, news)
 
 
-def _work(waiting: Any, told: Any, folder: Path, command: str, threads: int) -> None:
+def _work(waiting: Any, told: Any, folder: Path, command: str, execution: Execution) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process ends it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while (job := waiting.get()) is not None:
         try:
-            run(job.order, folder / job.name, command, functools.partial(_tell, told, job.name), num_threads=threads)
+            tell = functools.partial(_tell, told, job.name)
+            run(job.order, folder / job.name, command, tell, execution=execution)
             told.put((job.name, None))
         except FairwaveError as error:
             told.put((job.name, error))

@@ -56,7 +56,7 @@ def test_only_participants_train_and_everybody_else_is_served(data):
         assert np.isnan(np.asarray(record.loss)[~asked]).all() and np.isfinite(np.asarray(record.loss)[asked]).all()
         # Deviation and memory of the others stay, but their copies are new.
         assert (np.asarray(after.deviation)[~asked] == np.asarray(state.deviation)[~asked]).all()
-        old, new = leaves(state.received)[1], leaves(after.received)[1]
+        old, new = leaves(run.copies(state))[1], leaves(run.copies(after))[1]
         assert all((old[k] != new[k]).any() for k in range(DEVICES))
         state = after
 
@@ -84,7 +84,7 @@ def test_a_straggler_pays_and_gets_nothing(data):
     late = np.asarray(record.late)
     assert 0 < late.sum() < DEVICES
     assert (np.asarray(record.plan.energy_j)[late] > 0).all() and not np.asarray(record.delivered)[late].any()
-    for old, new in zip(leaves(state.received), leaves(after.received), strict=True):
+    for old, new in zip(leaves(run.copies(state)), leaves(run.copies(after)), strict=True):
         assert (old[late] == new[late]).all()
     # The model is the mean of the others' updates: as if the late ones were not there.
     everyone = cell(data, "fair_noise_only")
@@ -166,7 +166,7 @@ def test_central_noise_stays_in_the_model_and_scores_nobody(data):
     (update, model) = releases(run.guard, record, gradient_exchange=False, local_std=0.0)
     assert update.proven_sensitivity is None and model.proven_sensitivity == float(record.release_sensitivity)
     assert model.subjects.tolist() == list(range(DEVICES)) and (model.noise_std == float(record.release_std)).all()
-    for true, copies in zip(leaves(after.global_params), leaves(after.received), strict=True):
+    for true, copies in zip(leaves(after.global_params), leaves(run.copies(after)), strict=True):
         assert (copies == copies[:1]).all() and copies[0].shape == true.shape
 
 

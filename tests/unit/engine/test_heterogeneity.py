@@ -148,7 +148,7 @@ def test_devices_take_part_while_they_are_there(data):
         served = THERE[number] | THERE[min(number + 1, 3)]
         assert (np.asarray(record.served) == served).all()
         changed = [
-            (old != new).any() for old, new in zip(*(leaves(s.received)[1] for s in (before, after)), strict=True)
+            (old != new).any() for old, new in zip(*(leaves(run.copies(s))[1] for s in (before, after)), strict=True)
         ]
         assert (np.array(changed) == served).all()
         events = {e.content: e for e in releases(run.guard, record, gradient_exchange=False, local_std=0.0)}
@@ -159,10 +159,11 @@ def test_devices_take_part_while_they_are_there(data):
 
 def test_who_arrives_holds_the_newest_model(data):
     """Without noise a copy is the model itself, so that the copy it starts from can be told."""
-    seen = play(cell(data, "no_privacy", *COMING_AND_GOING), 3)
+    run = cell(data, "no_privacy", *COMING_AND_GOING)
+    seen = play(run, 3)
     first, second = seen[0][0], seen[1][0]
     for newest, initial, copies in zip(
-        *map(leaves, (second.global_params, first.received, second.received)), strict=True
+        *map(leaves, (second.global_params, run.copies(first), run.copies(second))), strict=True
     ):
         assert (copies[2] == newest).all() and not (copies[2] == initial[2]).all()
     everyone = play(cell(data, "no_privacy"), 1)[0][1]

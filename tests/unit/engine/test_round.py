@@ -13,6 +13,7 @@ import pytest
 import fairwave
 from fairwave import schemes
 from fairwave.data.sources import DataSet
+from fairwave.engine.mapping import Execution
 from fairwave.engine.round import Cell
 from fairwave.keys import Stream, device_key
 from fairwave.learning.loss import Samples, local_gradient, local_loss, mean_loss, scaled
@@ -50,7 +51,7 @@ def scenario(*overrides: str) -> Scenario:
 
 def cell(data: DataSet, name: str, *overrides: str, threads: int | None = None) -> Cell:
     chosen = scenario(*overrides)
-    return Cell(chosen, schemes.ALL[name], model_of(chosen.learning), data, threads)
+    return Cell(chosen, schemes.ALL[name], model_of(chosen.learning), data, Execution(threads=threads))
 
 
 def as_numpy(tree, device: int | None = None):
@@ -76,7 +77,7 @@ def test_two_rounds_agree_with_the_twin(data, weight):
         inputs = data.train_inputs.astype(np.float64) / 255
         model, updates, losses = by_hand.one_round(
             as_numpy(state.global_params),
-            [as_numpy(state.received, k) for k in range(3)],
+            [as_numpy(run.copies(state), k) for k in range(3)],
             [(inputs[k], data.train_labels[k]) for k in own],
             batches,
             learning_rate=0.05,
@@ -169,9 +170,9 @@ def test_all_in_outage_changes_nothing(data):
     state = run.start()
     after, record = run.round(state, 0)
     assert (np.asarray(record.plan.case) == Case.OUTAGE).all() and not np.asarray(record.delivered).any()
-    for name in ("global_params", "received", "memory", "deviation"):
-        for a, b in zip(jax.tree.leaves(getattr(state, name)), jax.tree.leaves(getattr(after, name)), strict=True):
-            assert (np.asarray(a) == np.asarray(b)).all()
+    kept = [(each.global_params, run.copies(each), each.memory, each.deviation) for each in (state, after)]
+    for a, b in zip(*map(jax.tree.leaves, kept), strict=True):
+        assert (np.asarray(a) == np.asarray(b)).all()
     assert float(record.plan.energy_j.sum()) == 0.0
 
 

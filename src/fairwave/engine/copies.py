@@ -1,0 +1,101 @@
+"""Every device's copy of the model, kept as what it is made of.
+
+Noise is addressed, not consumed: a copy is a model, a level of noise and the round of its release, a few numbers for
+each device instead of a model each. It is made anew whenever the device computes with it. A model is kept for as long
+as somebody holds a copy of it, which outlasts a round only for devices in outage.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array
+
+from fairwave.keys import Stream, device_key
+from fairwave.learning.model import Tree
+from fairwave.policy.access_point import released_copy
+from fairwave.privacy.noise import standard_normal
+from fairwave.types import Count, FlagPerDevice, Key, Params, PerDevice, Scalar
+
+ROOM = 8
+"""Models at first; doubled whenever all are held."""
+
+
+class Copy(eqx.Module):
+    """One device's copy, or with a leading axis some devices'."""
+
+    place: Count
+    """Which of the models it is of."""
+    released: Count
+    """The round of its release; -1 before the first."""
+    std: Scalar
+    noise_index: Count
+    """Whose noise it carries: the device's own, or everybody's."""
+
+
+class Copies(eqx.Module):
+    """All devices' copies."""
+
+    models: Tree
+    """With a leading axis."""
+    each: Copy
+    """With a leading device axis."""
+
+    def after(self, params: Tree, std: PerDevice, served: FlagPerDevice, number: Count) -> Copies:
+        """The copies once a new model went to some devices; the others keep theirs."""
+        held = jnp.zeros(self.places, bool).at[jnp.where(served, self.places, self.each.place)].set(True, mode="drop")
+        free = jnp.argmin(held)
+        new = Copy(free, number, std, self.each.noise_index)
+        return Copies(
+            models=jax.tree.map(lambda kept, leaf: kept.at[free].set(leaf), self.models, params),
+            each=jax.tree.map(lambda leaf, old: jnp.where(served, leaf, old).astype(old.dtype), new, self.each),
+        )
+
+    def with_room(self, places: int | None = None) -> Copies:
+        """With place for one more model, or with so many places."""
+        now = self.places
+        if places is None:
+            places = now if np.unique(np.asarray(self.each.place)).size < now else 2 * now
+        if places == now:
+            return self
+        more = jax.tree.map(lambda leaf: jnp.zeros((places - now, *leaf.shape[1:]), leaf.dtype), self.models)
+        models = jax.tree.map(lambda old, new: jnp.concatenate([old, new]), self.models, more)
+        return dataclasses.replace(self, models=models)
+
+    @property
+    def places(self) -> int:
+        """Models that there is place for."""
+        return int(jax.tree.leaves(self.models)[0].shape[0])
+
+
+def first_copies(params: Tree, devices: Array, alike: bool) -> Copies:
+    """Before the first round: the same model for all, without noise."""
+    places = min(ROOM, devices.size + 1)
+    none = jnp.zeros(devices.shape, devices.dtype)
+    return Copies(
+        models=jax.tree.map(lambda leaf: jnp.zeros((places, *leaf.shape), leaf.dtype).at[0].set(leaf), params),
+        each=Copy(none, none - 1, jnp.zeros(devices.shape, jnp.float64), none if alike else devices),
+    )
+
+
+@jax.jit
+def all_made(copies: Copies, root: Key) -> Tree:
+    """Every device's copy as a model, with a leading device axis."""
+    return jax.vmap(lambda each: made(copies.models, root, each))(copies.each)
+
+
+def made(models: Tree, root: Key, copy: Copy) -> Tree:
+    """One device's copy as a model."""
+    flat, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[copy.place], models))
+
+    def noisy() -> Params:
+        key = device_key(root, copy.released, Stream.RELEASE_NOISE, copy.noise_index)
+        noise = standard_normal(key, flat.shape)
+        return released_copy(flat, copy.std.astype(flat.dtype)[None], noise[None])[0]
+
+    return unravel(jax.lax.cond(copy.std > 0.0, noisy, lambda: flat))
