@@ -108,6 +108,8 @@ def copies(roles: Sequence[Role], received: Tree, noise_std: PerDevice) -> Tree:
 
 def holdings(roles: Sequence[Role], counts: Array) -> tuple[Array, FlagPerDevice]:
     """How many of their samples devices train on, and whether on the wrong classes."""
+    if not roles:
+        return counts, jnp.zeros(counts.shape, bool)
     share, flipped = np.ones(counts.shape), np.zeros(counts.shape, bool)
     for role in roles:
         if role.behaviour.share_of_data is not None:

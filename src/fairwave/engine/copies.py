@@ -56,6 +56,14 @@ class Copies(eqx.Module):
             each=jax.tree.map(lambda leaf, old: jnp.where(served, leaf, old).astype(old.dtype), new, self.each),
         )
 
+    def compact(self) -> Copies:
+        """Without the models that nobody holds, the oldest first: the same copies always give the same arrays."""
+        _, first, place = np.unique(np.asarray(self.each.released), return_index=True, return_inverse=True)
+        held = np.asarray(self.each.place)[first]
+        models = jax.tree.map(lambda leaf: np.asarray(leaf)[held], self.models)
+        place = jnp.asarray(place.reshape(-1), self.each.place.dtype)
+        return Copies(models, dataclasses.replace(self.each, place=place))
+
     def with_room(self, places: int | None = None) -> Copies:
         """With place for one more model, or with so many places."""
         now = self.places

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from fairwave.engine.memory import largest_fitting
 from fairwave.engine.sharding import sharded
@@ -24,6 +25,8 @@ from fairwave.learning.model import Tree
 
 MOST_PER_CALL = 64
 """Devices that one thread computes in one call, so that what lies between programs stays small."""
+ENOUGH_COMPANY = 2_500
+"""Devices that keep a GPU busy: more would only wait for the slowest among them."""
 
 Form = Literal["threads", "vectorised", "sharded"]
 
@@ -54,9 +57,18 @@ BEST_HERE = Execution()
 class DeviceMap:
     """`function(shared, own)` of one device, for all devices: `own` and the result have a leading device axis."""
 
-    def __init__(self, function: Callable[[Any, Any], Tree], *, one_by_one: bool = False) -> None:
-        """`one_by_one` for a function that calls back to the host, which can be neither vectorised nor sharded."""
-        self._function, self._one_by_one = function, one_by_one
+    def __init__(
+        self,
+        function: Callable[[Any, Any], Tree],
+        *,
+        one_by_one: bool = False,
+        length: Callable[[Any], Array] | None = None,
+    ) -> None:
+        """`one_by_one` for a function that calls back to the host, which can be neither vectorised nor sharded.
+
+        `length` tells from `own` how long each device will take, where that differs.
+        """
+        self._function, self._one_by_one, self._length = function, one_by_one, length
         self._serial = jax.jit(functools.partial(serially, function))
         self._compiled: set[int] = set()
         self._programs: dict[Any, Callable[[Any, Any], Tree]] = {}
@@ -85,8 +97,7 @@ class DeviceMap:
         if size not in self._compiled:  # threads would compile once each
             self._compiled.add(size)
             work(0)
-        with ThreadPoolExecutor(min(threads, len(firsts))) as pool:
-            return _joined(list(pool.map(work, firsts)), num_devices)
+        return _joined(list(_pool(threads).map(work, firsts)), num_devices)
 
     def _program(self, form: Form, chunk: int | None, shared: Tree, own: Tree) -> Callable[[Any, Any], Tree]:
         """Compiled for these shapes, once."""
@@ -94,6 +105,8 @@ class DeviceMap:
         key = (form, chunk, structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
         if key not in self._programs:
             at_once = functools.partial(vectorised, self._function)
+            if self._length is not None:
+                at_once = functools.partial(by_length, self._function, self._length)
             if form == "sharded":
                 serial = jax.default_backend() == "cpu"
                 each = functools.partial(serially, self._function) if serial else functools.partial(at_once, chunk)
@@ -113,6 +126,31 @@ def vectorised(function: Callable[[Any, Any], Tree], chunk: int | None, shared: 
     if chunk is None or chunk >= jax.tree.leaves(own)[0].shape[0]:
         return jax.vmap(function, in_axes=(None, 0))(shared, own)
     return jax.lax.map(lambda mine: function(shared, mine), own, batch_size=chunk)
+
+
+def by_length(
+    function: Callable[[Any, Any], Tree],
+    length: Callable[[Any], Array],
+    chunk: int | None,
+    shared: Tree,
+    own: Tree,
+) -> Tree:
+    """So many devices at a time, the quick ones together, since each chunk takes as long as its slowest."""
+    num_devices = jax.tree.leaves(own)[0].shape[0]
+    company = -(-num_devices // -(-num_devices // ENOUGH_COMPANY))
+    chunk = company if chunk is None else min(chunk, company)
+    if chunk >= num_devices:
+        return vectorised(function, None, shared, own)
+    order = jnp.argsort(length(own))
+    sorted_results = vectorised(function, chunk, shared, jax.tree.map(lambda leaf: leaf[order], own))
+    back = jnp.argsort(order)
+    return jax.tree.map(lambda leaf: leaf[back], sorted_results)
+
+
+@functools.cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Starting a thread can take longer than a small model's round."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="devices")
 
 
 @functools.partial(jax.jit, static_argnums=2)

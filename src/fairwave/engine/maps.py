@@ -73,7 +73,11 @@ def _train(setting: LocalTraining, gradient_weight: float, common: Common, work:
 @functools.cache
 def training_map(setting: LocalTraining, gradient_weight: float = 0.0) -> DeviceMap:
     """Local training."""
-    return DeviceMap(functools.partial(_train, setting, gradient_weight), one_by_one=_on_host(setting.protection))
+    return DeviceMap(
+        functools.partial(_train, setting, gradient_weight),
+        one_by_one=_on_host(setting.protection),
+        length=lambda work: work.iterations,
+    )
 
 
 def _gradient(

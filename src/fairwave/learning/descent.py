@@ -2,8 +2,8 @@
 
 Which samples a batch holds is drawn for a block of iterations at once, since the generator costs more than a small
 model's whole step. Vectorised over devices, a loop of a device's own length would be decided on the host before every
-step, and its result chosen in a pass of its own over all models: there the loop runs in blocks of fixed length up to
-the longest device's, and whoever has finished keeps its model.
+step, and its result chosen in a pass of its own over all models: there all but the last few steps run in blocks of
+fixed length, up to the longest device's number, and whoever has finished keeps its model.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _at_own_pace(step: Step, iterations: Count, start: Tree, operands: Operands)
             0, jnp.minimum(BLOCK, iterations - index * BLOCK), functools.partial(one, batches), params
         )
 
-    trained: Tree = jax.lax.fori_loop(0, _blocks(iterations), block, start)
+    trained: Tree = jax.lax.fori_loop(0, -(-iterations // BLOCK), block, start)
     return trained
 
 
@@ -69,12 +69,13 @@ def _in_step(step: Step, num_devices: int, batched: Any, iterations: Count, star
             moved = step.move(operands, params, gradient)
             return jax.tree.map(lambda new, old: jnp.where(first + place < iterations, new, old), moved, params)
 
-        def block(index: Count, params: Tree) -> Tree:
+        def block(length: Count | int, index: Count, params: Tree) -> Tree:
             batches = _batches(step, operands, index)
-            return jax.lax.fori_loop(0, BLOCK, functools.partial(one, batches, index * BLOCK), params)
+            return jax.lax.fori_loop(0, length, functools.partial(one, batches, index * BLOCK), params)
 
-        trained: Tree = jax.lax.fori_loop(0, _blocks(longest), block, start)
-        return trained
+        whole = longest // BLOCK
+        trained: Tree = jax.lax.fori_loop(0, whole, functools.partial(block, BLOCK), start)
+        return block(longest - whole * BLOCK, whole, trained)
 
     axes = jax.tree.map(lambda each: 0 if each else None, batched)
     trained = jax.vmap(own, in_axes=tuple(axes), axis_size=num_devices)(iterations, start, operands)
@@ -86,7 +87,3 @@ _apart: Callable[[Tree], Tree] = jax.lax.optimization_barrier
 
 def _batches(step: Step, operands: Operands, index: Count) -> Array:
     return jax.vmap(lambda place: step.draw(operands, index * BLOCK + place))(jnp.arange(BLOCK))
-
-
-def _blocks(iterations: Count) -> Count:
-    return -(-iterations // BLOCK)

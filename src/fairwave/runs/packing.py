@@ -48,7 +48,10 @@ def event_of(words: Sequence[Any], arrays: bytes) -> ReleaseEvent:
 
 def pack_state(state: Books) -> bytes:
     """The leaves of a state, in order; first, where copies are kept as what they are made of, of how many models."""
-    places = {PLACES: np.asarray(state.received.places)} if isinstance(state.received, Copies) else {}
+    places: Arrays = {}
+    if isinstance(state.received, Copies):
+        state = dataclasses.replace(state, received=state.received.compact())
+        places = {PLACES: np.asarray(state.received.places)}
     return pack(places | {str(index): np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(state))})
 
 

@@ -1,0 +1,148 @@
+"""What a round costs, in time and memory, against the number of devices.
+
+    python benchmarks/scale.py [--devices 10,100,1000] [--rounds 5] [--precision float32] [--out FILE.json]
+
+Every size runs in a process of its own. A round is timed whole (channel, plans, training, noise, release, metrics; no
+store), then again with the exchange of full-data gradients, then local training alone. The first two rounds of each
+compile and are left out. `--plot` draws a file that was written before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+WARM_UP = 2
+LABELS = {"round": "whole round", "with_exchange": "with gradient exchange", "training": "training alone"}
+
+
+def one_size(devices: int, rounds: int, precision: str) -> dict[str, Any]:
+    """Seconds per round and bytes, of one size, in this process."""
+    import jax
+
+    from fairwave import schemes
+    from fairwave.data import sources
+    from fairwave.engine.round import Cell
+    from fairwave.learning.models import model_of
+    from fairwave.scenario.loading import load_scenario
+
+    data = sources.load("mnist")
+    found: dict[str, Any] = {"devices": devices, "precision": precision, "backend": jax.devices()[0].device_kind}
+    for name, exchange in (("round", "false"), ("with_exchange", "true")):
+        settings = [f"cell.num_devices={devices}", f"learning.precision={precision}"]
+        scenario = load_scenario("paper", [*settings, f"learning.gradient_exchange={exchange}"])
+        cell = Cell(scenario, schemes.ALL["proposed"], model_of(scenario.learning), data)
+        state, seconds = cell.start(), []
+        for number in range(WARM_UP + rounds):
+            began = time.perf_counter()
+            state, record = cell.round(state, number)
+            jax.block_until_ready((state, record))
+            seconds.append(time.perf_counter() - began)
+        found[name] = seconds[WARM_UP:]
+        found["iterations"] = float(record.plan.local_iterations.mean())
+        found["test_accuracy"] = float(record.test_accuracy)
+    found["training"] = _timed(_training(cell, state), rounds)
+    told = jax.local_devices()[0].memory_stats() or {}
+    found["peak_bytes"] = told.get("peak_bytes_in_use", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    return found
+
+
+def _training(cell: Any, state: Any) -> Callable[[], object]:
+    """Local training of all devices, 90 iterations each: job (a) where there are ten."""
+    import jax
+    import jax.numpy as jnp
+
+    from fairwave.engine.device import Work
+    from fairwave.engine.maps import Common, training_map
+
+    with jax.enable_x64(True):
+        ninety = jnp.full(cell.devices.shape, 90)
+        own, counts = cell.window.at(jnp.asarray(0)), cell.counts
+        honest = jnp.zeros(cell.devices.shape, bool)
+        work = Work(state.received.each, None, own, counts, counts, ninety, honest, cell.devices)
+        common = Common(cell.root, jnp.asarray(0), *cell.samples, state.received.models)
+
+    def train() -> None:
+        with jax.enable_x64(True):
+            jax.block_until_ready(training_map(cell.training)(common, work, cell.execution))
+
+    return train
+
+
+def _timed(call: Callable[[], object], rounds: int) -> list[float]:
+    seconds = []
+    for _ in range(WARM_UP + rounds):
+        began = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - began)
+    return seconds[WARM_UP:]
+
+
+def plot(found: list[dict[str, Any]], path: Path) -> None:
+    """Seconds and memory against the number of devices, with lines of slope one."""
+    import matplotlib.pyplot as plt
+
+    sizes = [each["devices"] for each in found]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for name, label in (
+        ("round", "whole round"),
+        ("with_exchange", "with gradient exchange"),
+        ("training", "training"),
+    ):
+        left.loglog(sizes, [statistics.median(each[name]) for each in found], "o-", label=label)
+    largest = statistics.median(found[-1]["round"])
+    left.loglog(sizes, [largest * size / sizes[-1] for size in sizes], "k:", linewidth=1, label="linear in devices")
+    left.set(xlabel="devices", ylabel="seconds per round", title=found[0]["backend"])
+    left.legend(frameon=False, fontsize=8)
+    right.loglog(sizes, [each["peak_bytes"] / 2**30 for each in found], "o-", color="C3")
+    right.set(xlabel="devices", ylabel="peak memory (GiB)", title=f"precision {found[0]['precision']}")
+    figure.savefig(path)
+
+
+def main() -> None:
+    """Measure each size, or draw what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--devices", default="10,100,1000")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--precision", default="float32")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--plot", type=Path, nargs=2, metavar=("FILE.json", "FIGURE.svg"))
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(one_size(options.one, options.rounds, options.precision)))
+        return
+    if options.plot:
+        plot(json.loads(options.plot[0].read_text())["sizes"], options.plot[1])
+        return
+    found = []
+    for size in map(int, options.devices.split(",")):
+        command = [sys.executable, __file__, "--one", str(size), "--rounds", str(options.rounds)]
+        done = subprocess.run([*command, "--precision", options.precision], capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(done.stderr)
+        each = json.loads(done.stdout.splitlines()[-1])
+        found.append(each)
+        times = "  ".join(
+            f"{name} {statistics.median(each[name]) * 1e3:9.2f} ms" for name in ("round", "with_exchange", "training")
+        )
+        print(
+            f"K = {size:6d}  {times}  {each['peak_bytes'] / 2**30:6.2f} GiB  ({each['backend']}, {each['precision']})",
+            flush=True,
+        )
+    if options.out:
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        options.out.write_text(json.dumps({"date": today, "command": sys.argv[1:], "sizes": found}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
