@@ -54,7 +54,7 @@ class Wire:
 
     def end(self, accuracy: float | None, root: int | None = None, **more: object) -> None:
         """The last line; `root` is the process whose descendants count as well, left out this one."""
-        told = {"accuracy": accuracy, "rounds": self._rounds, "peak_mb": peak_mb(root or os.getpid())}
+        told = {"accuracy": accuracy, "rounds": self._rounds, "peak_mb": peak_mb(root)}
         self.say(**told, **more)
 
     def say(self, **told: object) -> None:
@@ -63,25 +63,32 @@ class Wire:
         self._out.flush()
 
 
-def peak_mb(root: int) -> float:
-    """The most memory that this process has had, and what all others from `root` down have now, shared pages shared."""
-    own = int(_field(Path("/proc/self/status"), "VmHWM:"))
-    others = [pid for pid in (root, *descendants(root)) if pid != os.getpid()]
-    return (own + sum(int(_field(Path(f"/proc/{pid}/smaps_rollup"), "Pss:")) for pid in others)) / 1024.0
+def peak_mb(root: int | None = None) -> float:
+    """The most memory that this process has had, and what all others from `root` down have now."""
+    own = int(_field(Path("/proc/self/status"), "VmHWM:")) / 1024.0
+    return own + memory_mb(root or os.getpid(), but=os.getpid())
+
+
+def memory_mb(root: int, but: int | None = None) -> float:
+    """What a process and all below it have now; of pages that they share, each has its share."""
+    pids = [pid for pid in (root, *descendants(root)) if pid != but]
+    return sum(int(_field(Path(f"/proc/{pid}/smaps_rollup"), "Pss:")) for pid in pids) / 1024.0
 
 
 def descendants(root: int) -> list[int]:
-    """Processes below one, by their ids."""
-    parents: dict[int, list[int]] = {}
+    """Processes below one, or of the session that it began, so that those whose parent has ended count too."""
+    children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            above = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
+            state, parent, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+        except (OSError, ValueError):
             continue  # it has ended meanwhile
-        parents.setdefault(above, []).append(int(entry.name))
-    found, ahead = [], [root]
+        if int(entry.name) != root and state != "Z":
+            children.setdefault(root if int(session) == root else int(parent), []).append(int(entry.name))
+    found: list[int] = []
+    ahead = [root]
     while ahead:
-        below = parents.get(ahead.pop(), [])
+        below = children.get(ahead.pop(), [])
         found += below
         ahead += below
     return found

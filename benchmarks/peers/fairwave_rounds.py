@@ -35,6 +35,7 @@ from fairwave.learning.models import model_of
 from fairwave.runs.order import Order, Track
 from fairwave.runs.session import Step, run
 from fairwave.runs.store import RunStore
+from fairwave.runs.training import Workshop
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
 
@@ -61,8 +62,8 @@ def scenario_of(job: jobs.Job) -> Scenario:
     return load_scenario("paper", list(SETTINGS[job.name]))
 
 
-def train_rounds(job: jobs.Job, each: Callable[[Any, Work], Any]) -> None:
-    """Rounds of local training and the mean: `each(shared, work)` gives every client's update."""
+def train_rounds(job: jobs.Job, each: Callable[[Any, Work], Any], also: tuple[jobs.Pass, ...] = ()) -> None:
+    """Rounds of local training and the mean: `each(shared, work)` gives every client's update, and does `also`."""
     wire, data, rng = Wire(), sources.load("mnist"), job.rng(2)
     with jax.enable_x64(True):
         params = [{"weight": jnp.asarray(weight), "bias": jnp.asarray(bias)} for weight, bias in job.weights()]
@@ -75,7 +76,8 @@ def train_rounds(job: jobs.Job, each: Callable[[Any, Work], Any]) -> None:
             number += 1
             if not wire.turn():
                 break
-    wire.end(jobs.accuracy([(np.asarray(layer["weight"]), np.asarray(layer["bias"])) for layer in params]))
+    reached = jobs.accuracy([(np.asarray(layer["weight"]), np.asarray(layer["bias"])) for layer in params])
+    wire.end(reached, gflop_per_round=jobs.gflop(job.layers, [*job.passes(), *also]))
 
 
 def _work(job: jobs.Job, params: Any, holdings: jax.Array, chosen: np.ndarray) -> Work:
@@ -115,7 +117,9 @@ def steps(job: jobs.Job) -> None:
 def training(job: jobs.Job) -> None:
     """The engine's local training, as a round calls it."""
     mapped = training_map(LocalTraining(model_of(scenario_of(job).learning), job.batch, job.learning_rate, 0.0))
-    train_rounds(job, lambda shared, work: mapped(shared, work).update)
+    rows = min(CHUNK, job.held)
+    losses = jobs.Pass(rows, False, job.cohort * job.held // rows)
+    train_rounds(job, lambda shared, work: mapped(shared, work).update, (losses,))
 
 
 def whole(job: jobs.Job) -> None:
@@ -167,9 +171,10 @@ def passes(job: jobs.Job) -> list[jobs.Pass]:
 
 
 def plans(folder: Path) -> dict[str, Any]:
-    """What each device did in each round of a run, and how it ended; by scheme."""
+    """The first model of a run and, by scheme, what each device did in each round, and how it ended."""
     store = RunStore(folder)
     order, told = store.order, {}
+    first = Workshop(order).cell(next(order.tracks())).start().global_params
     for track in order.tracks():
         records = store.records(track)
         told[track.scheme] = {
@@ -177,7 +182,8 @@ def plans(folder: Path) -> dict[str, Any]:
             for name in ("local_iterations", "delivered", "noise_std", "test_accuracy", "global_loss")
         } | {"update_std": update_noise(order.scenario, schemes.ALL[track.scheme])}
     store.close()
-    return told
+    weights = [np.asarray(layer[name]).tolist() for layer in first for name in ("weight", "bias")]
+    return {"weights": weights, "schemes": told}
 
 
 def main() -> None:
