@@ -16,7 +16,7 @@ first round. The limit is the time that the round's matrix products alone take; 
 candidates that do more than the job have more products. A waiting Flower simulation polls, at some per cent of a core,
 which the others bear. Nothing else should run on the machine meanwhile.
 
-Results: docs/benchmarks/JOB.json and docs/figures/benchmark-JOB.svg.
+Results: docs/benchmarks/JOB.json and docs/figures/benchmark-JOB.svg; with --only, the table alone.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from typing import Any
 
 from peers import experiment, jobs, table
 from peers.environments import ROOT, program, variables, versions
+from peers.experiment import FAIRWAVE, FLOWER
 from peers.harness import FAILURES, READY_LIMIT_S, Candidate, Running
 from peers.line_up import REFERENCE, candidates, completed
 
@@ -102,10 +103,14 @@ def _account(row: table.Row, job: jobs.Job) -> None:
         row["gflop"] = [sum(told[first : first + size]) / size for first in firsts][: len(row["seconds"])]
 
 
-def report(name: str, title: str, unit: str, about: dict[str, Any], rows: list[table.Row]) -> None:
-    """Print the table, and keep everything."""
+def report(name: str, title: str, unit: str, about: dict[str, Any], rows: list[table.Row], keep: bool) -> None:
+    """Print the table, and keep everything where that is wanted."""
+    if not rows:
+        return
     table.summarise(rows, about["reference"], about["tolerance"])
     table.show(title, unit, rows, about["tolerance"])
+    if not keep:
+        return
     working = {row["environment"] for row in rows if "failed" not in row}
     about |= {"job": name, "title": title, "versions": {each: versions(each) for each in sorted(working)}}
     for path in (table.write(name, about, rows), table.draw(name, title, unit, rows)):
@@ -126,17 +131,21 @@ def main() -> None:
     if wrong:
         parser.error(f"unknown job '{wrong[0]}'; choose among {', '.join(names)}")
     only = [name for name in options.only.split(",") if name]
+    known = {FAIRWAVE, FLOWER} | {each.name for job in jobs.ALL.values() for each in candidates(job)}
+    if not known.issuperset(only):
+        parser.error(f"unknown candidate '{min(set(only) - known)}'; choose among {', '.join(sorted(known))}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that candidates are ended then, too
     with tempfile.TemporaryDirectory() as logs:
         for name in options.jobs or names:
             if name == experiment.NAME:
-                about = {"reference": experiment.FAIRWAVE, "tolerance": experiment.TOLERANCE, "rounds": options.rounds}
+                about = {"reference": FAIRWAVE, "tolerance": experiment.TOLERANCE, "rounds": options.rounds}
                 rows = experiment.compare(options.repeats, options.rounds, only, Path(logs))
-                report(name, experiment.TITLE.format(options.rounds), "seconds", about, rows)
+                report(name, experiment.TITLE.format(options.rounds), "seconds", about, rows, not only)
                 continue
             job = jobs.ALL[name]
             about = {"reference": REFERENCE, "tolerance": TOLERANCE[name], "work_gflop": job.gflop()}
-            report(name, job.title, "seconds per round", about, compare(job, options.sweeps, only, Path(logs)))
+            rows = compare(job, options.sweeps, only, Path(logs))
+            report(name, job.title, "seconds per round", about, rows, not only)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ def compare(sweeps: int, rounds: int, only: list[str], folder: Path) -> list[Row
     ]
     rows = [row | {"seconds": [], "same_job": True, "limit": ""} for row in rows if not only or row["name"] in only]
     plans = folder / "plans.json"
+    if not rows:
+        return []
     try:
         _once(_fairwave(folder / "plans", rounds), OWN, folder / "plans.log")
         plans.write_text(_plans(folder / "plans"))

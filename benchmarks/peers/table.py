@@ -44,7 +44,7 @@ def _rates(row: Row) -> list[float]:
 
 
 HEAD = ("", "median", "min .. max", "ratio", "min .. max", "of limit", "start-up", "peak", "accuracy")
-FORM = "{:<40}{:>10}{:>20}{:>9}{:>18}{:>10}{:>10}{:>10}{:>10}"
+FORM = "{:<40}{:>11}{:>23}{:>9}{:>18}{:>10}{:>10}{:>10}{:>10}"
 
 
 def show(title: str, unit: str, rows: list[Row], tolerance: float) -> None:
