@@ -4,7 +4,7 @@ BIN := .venv/bin
 # So that two workers end together.
 LONGEST_FIRST := tests/slow/ $(filter-out tests/slow/ tests/__pycache__/, $(wildcard tests/*/))
 
-.PHONY: run test test-full test-federation format lint layers types pytest bench clean
+.PHONY: run test test-full test-federation format lint layers types pytest bench bench-peers clean
 
 run: .venv/installed
 	$(BIN)/fairwave run paper --rounds 50
@@ -36,6 +36,10 @@ pytest: .venv/tested
 bench: .venv/tested
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/private_training.py
+
+# Every peer has an environment of its own under build/peers, made on first use. Leave the machine alone meanwhile.
+bench-peers: .venv/tested
+	$(BIN)/python benchmarks/compare.py
 
 .venv/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,0 +1,201 @@
+"""fairwave on the peers' jobs; all that the benchmarks use of its engine is here.
+
+python fairwave_rounds.py steps JOB       exactly the peers' job: local steps on every core, and the mean
+python fairwave_rounds.py training JOB    the engine's local training, with each client's loss on all its data after it
+python fairwave_rounds.py whole JOB       whole rounds, stored: gradients, plans, noise, losses, accuracies, attacks
+python fairwave_rounds.py passes JOB      what a whole round computes, as JSON for the sgemm limit
+python fairwave_rounds.py plans FOLDER    iterations and noise of a run, as JSON for the same experiment elsewhere
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jobs
+import numpy as np
+from candidate import Wire
+
+import fairwave
+from fairwave import schemes
+from fairwave.data import sources
+from fairwave.engine.device import LocalTraining, Work, exchanges_gradients, training_map, update_noise
+from fairwave.engine.mapping import DeviceMap
+from fairwave.keys import run_key
+from fairwave.learning.local import train, update_of
+from fairwave.learning.loss import CHUNK, Samples
+from fairwave.learning.models import model_of
+from fairwave.runs.order import Order, Track
+from fairwave.runs.session import Step, run
+from fairwave.runs.store import RunStore
+from fairwave.runs.training import Workshop
+from fairwave.scenario.loading import load_scenario
+from fairwave.scenario.parameters import Scenario
+
+SCHEMES = {jobs.PAPER.name: "proposed", jobs.TINY.name: "no_privacy"}
+SETTINGS = {
+    jobs.PAPER.name: (),
+    jobs.TINY.name: (
+        "cell.num_devices=1000", "cell.participants=10", "learning.model=softmax", "learning.layer_sizes=[784,10]",
+        "learning.batch_size=10", "learning.learning_rate=0.03", "learning.gradient_exchange=false",
+        "compute.min_iterations=6", "compute.max_iterations=6", "privacy.local_noise=false",
+    ),
+}  # fmt: skip
+TRIED, TESTED = 1_000, 10_000
+"""Test samples on which every copy is tried, and those on which the new model is."""
+MOST_ROUNDS = 100_000
+
+
+class Enough(Exception):
+    """The harness has no more orders."""
+
+
+def scenario_of(job: jobs.Job) -> Scenario:
+    """The job as a scenario."""
+    return load_scenario("paper", list(SETTINGS[job.name]))
+
+
+def train_rounds(job: jobs.Job, each: Callable[[Any, Work], Any], also: tuple[jobs.Pass, ...] = ()) -> None:
+    """Rounds of local training and the mean: `each(shared, work)` gives every client's update, and does `also`."""
+    wire, data, rng = Wire(), sources.load("mnist"), job.rng(2)
+    with jax.enable_x64(True):
+        params = [{"weight": jnp.asarray(weight), "bias": jnp.asarray(bias)} for weight, bias in job.weights()]
+        holdings = jnp.asarray(job.holdings(), jnp.int32)
+        samples = jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels)
+        number = 0
+        while True:
+            updates = each((run_key(0), jnp.asarray(number), *samples), _work(job, params, holdings, job.chosen(rng)))
+            params = jax.block_until_ready(_moved(params, updates))
+            number += 1
+            if not wire.turn():
+                break
+    reached = jobs.accuracy([(np.asarray(layer["weight"]), np.asarray(layer["bias"])) for layer in params])
+    wire.end(reached, gflop_per_round=jobs.gflop(job.layers, [*job.passes(), *also]))
+
+
+def _work(job: jobs.Job, params: Any, holdings: jax.Array, chosen: np.ndarray) -> Work:
+    received = _repeated(params, job.cohort)
+    held = jnp.full(job.cohort, job.held, jnp.int32)
+    return Work(
+        received, jax.tree.map(jnp.zeros_like, received), holdings[chosen], held, held,
+        jnp.full(job.cohort, job.steps), jnp.zeros(job.cohort, bool), jnp.asarray(chosen),
+    )  # fmt: skip
+
+
+def _repeated(params: Any, count: int) -> Any:
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), params)
+
+
+@jax.jit
+def _moved(params: Any, updates: Any) -> Any:
+    return jax.tree.map(lambda leaf, each: leaf + jnp.mean(each, axis=0), params, updates)
+
+
+def steps(job: jobs.Job) -> None:
+    """The peers' job: local steps alone, mapped as the engine maps devices."""
+    model = model_of(scenario_of(job).learning)
+
+    def one(shared: Any, work: Work) -> Any:
+        root, number, inputs, labels = shared
+        key = jax.random.fold_in(jax.random.fold_in(root, number), work.index)
+        trained = train(
+            model, work.received, work.correction, Samples(inputs, labels, work.own, work.count), key=key,
+            iterations=work.iterations, batch_size=job.batch, learning_rate=job.learning_rate,
+        )  # fmt: skip
+        return update_of(trained, work.received)
+
+    train_rounds(job, DeviceMap(one))
+
+
+def training(job: jobs.Job) -> None:
+    """The engine's local training, as a round calls it."""
+    mapped = training_map(LocalTraining(model_of(scenario_of(job).learning), job.batch, job.learning_rate, 0.0))
+    rows = min(CHUNK, job.held)
+    losses = jobs.Pass(rows, False, job.cohort * job.held // rows)
+    train_rounds(job, lambda shared, work: mapped(shared, work).update, (losses,))
+
+
+def whole(job: jobs.Job) -> None:
+    """Whole rounds into a store, as `fairwave run` does them."""
+    wire, scenario, scheme = Wire(), scenario_of(job), SCHEMES[job.name]
+    reached = 0.0
+
+    def watch(step: Step) -> None:
+        nonlocal reached
+        reached = step.test_accuracy
+        if step.rounds and not wire.turn():
+            raise Enough
+
+    with tempfile.TemporaryDirectory() as folder:
+        with contextlib.suppress(Enough):
+            run(Order(scenario, (scheme,), (0,), MOST_ROUNDS), Path(folder) / "run", "benchmark", watch)
+        store = RunStore(Path(folder) / "run")
+        trained = [int(record["local_iterations"].sum()) for record in store.records(Track(scheme, 0))]
+        store.close()
+    layers = scenario.learning.layer_sizes
+    wire.end(reached, gflop=[jobs.gflop(layers, whole_round(scenario, scheme, count)) for count in trained])
+
+
+def whole_round(scenario: Scenario, scheme: str, local_steps: int) -> list[jobs.Pass]:
+    """What a round is defined to compute, for devices that hold equal shares of MNIST."""
+    devices = scenario.cell.num_devices
+    asked = scenario.cell.participants or devices
+    held = 60_000 // devices
+    rows = min(CHUNK, held)
+    chunks = held // rows
+    return [
+        jobs.Pass(scenario.learning.batch_size, True, local_steps),
+        # Received copies on all data of their devices, with gradients where these are exchanged.
+        jobs.Pass(rows, exchanges_gradients(scenario, schemes.ALL[scheme]), asked * chunks),
+        jobs.Pass(rows, False, asked * chunks),  # losses after training
+        jobs.Pass(rows, False, devices * chunks),  # losses of the new model
+        jobs.Pass(CHUNK, False, asked * TRIED // CHUNK),  # accuracies of received copies
+        jobs.Pass(CHUNK, False, TESTED // CHUNK),  # test accuracy
+        jobs.Pass(CHUNK, False, 2 * TESTED // CHUNK),  # losses of members and others, for the membership attack
+    ]
+
+
+def passes(job: jobs.Job) -> list[jobs.Pass]:
+    """Of a whole round with the mean number of planned steps."""
+    scenario, scheme = scenario_of(job), SCHEMES[job.name]
+    plans = fairwave.plan(scenario, ["proposed" if scheme == "proposed" else "max_power"], draws=20)
+    each = float(np.nanmean(plans["local_iterations"].values))
+    return whole_round(scenario, scheme, round(each * (scenario.cell.participants or scenario.cell.num_devices)))
+
+
+def plans(folder: Path) -> dict[str, Any]:
+    """The first model of a run and, by scheme, what each device did in each round, and how it ended."""
+    store = RunStore(folder)
+    order, told = store.order, {}
+    first = Workshop(order).cell(next(order.tracks())).start().global_params
+    for track in order.tracks():
+        records = store.records(track)
+        told[track.scheme] = {
+            name: [record[name].tolist() for record in records]
+            for name in ("local_iterations", "delivered", "noise_std", "test_accuracy", "global_loss")
+        } | {"update_std": update_noise(order.scenario, schemes.ALL[track.scheme])}
+    store.close()
+    weights = [np.asarray(layer[name]).tolist() for layer in first for name in ("weight", "bias")]
+    return {"weights": weights, "schemes": told}
+
+
+def main() -> None:
+    """As the first argument says."""
+    mode, what = sys.argv[1:]
+    if mode == "passes":
+        print(json.dumps(passes(jobs.ALL[what])))
+    elif mode == "plans":
+        print(json.dumps(plans(Path(what))))
+    else:
+        {"steps": steps, "training": training, "whole": whole}[mode](jobs.ALL[what])
+
+
+if __name__ == "__main__":
+    main()
