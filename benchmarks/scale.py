@@ -93,11 +93,7 @@ def plot(found: list[dict[str, Any]], path: Path) -> None:
 
     sizes = [each["devices"] for each in found]
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for name, label in (
-        ("round", "whole round"),
-        ("with_exchange", "with gradient exchange"),
-        ("training", "training"),
-    ):
+    for name, label in LABELS.items():
         left.loglog(sizes, [statistics.median(each[name]) for each in found], "o-", label=label)
     largest = statistics.median(found[-1]["round"])
     left.loglog(sizes, [largest * size / sizes[-1] for size in sizes], "k:", linewidth=1, label="linear in devices")
@@ -132,13 +128,9 @@ def main() -> None:
             sys.exit(done.stderr)
         each = json.loads(done.stdout.splitlines()[-1])
         found.append(each)
-        times = "  ".join(
-            f"{name} {statistics.median(each[name]) * 1e3:9.2f} ms" for name in ("round", "with_exchange", "training")
-        )
-        print(
-            f"K = {size:6d}  {times}  {each['peak_bytes'] / 2**30:6.2f} GiB  ({each['backend']}, {each['precision']})",
-            flush=True,
-        )
+        times = "  ".join(f"{label} {statistics.median(each[name]) * 1e3:9.2f} ms" for name, label in LABELS.items())
+        where = f"{each['backend']}, {each['precision']}"
+        print(f"K = {size:6d}  {times}  {each['peak_bytes'] / 2**30:6.2f} GiB  ({where})", flush=True)
     if options.out:
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         options.out.write_text(json.dumps({"date": today, "command": sys.argv[1:], "sizes": found}, indent=1))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 import tempfile
 from collections.abc import Callable
@@ -26,11 +27,12 @@ from candidate import Wire
 import fairwave
 from fairwave import schemes
 from fairwave.data import sources
-from fairwave.engine.device import LocalTraining, Work, exchanges_gradients, training_map, update_noise
-from fairwave.engine.mapping import DeviceMap
+from fairwave.engine.device import LocalTraining, Work, exchanges_gradients, update_noise
+from fairwave.engine.mapping import BEST_HERE, DeviceMap
+from fairwave.engine.maps import Common, Held, training_map
 from fairwave.keys import run_key
 from fairwave.learning.local import train, update_of
-from fairwave.learning.loss import CHUNK, Samples
+from fairwave.learning.loss import CHUNK
 from fairwave.learning.models import model_of
 from fairwave.runs.order import Order, Track
 from fairwave.runs.session import Step, run
@@ -46,11 +48,13 @@ SETTINGS = {
         "cell.num_devices=1000", "cell.participants=10", "learning.model=softmax", "learning.layer_sizes=[784,10]",
         "learning.batch_size=10", "learning.learning_rate=0.03", "learning.gradient_exchange=false",
         "compute.min_iterations=6", "compute.max_iterations=6", "privacy.local_noise=false",
+        "run.evaluate_every=20",
     ),
 }  # fmt: skip
 TRIED, TESTED = 1_000, 10_000
 """Test samples on which every copy is tried, and those on which the new model is."""
 MOST_ROUNDS = 100_000
+Passes = tuple[jobs.Pass, ...]
 
 
 class Enough(Exception):
@@ -62,35 +66,23 @@ def scenario_of(job: jobs.Job) -> Scenario:
     return load_scenario("paper", list(SETTINGS[job.name]))
 
 
-def train_rounds(job: jobs.Job, each: Callable[[Any, Work], Any], also: tuple[jobs.Pass, ...] = ()) -> None:
-    """Rounds of local training and the mean: `each(shared, work)` gives every client's update, and does `also`."""
+def train_rounds(job: jobs.Job, each: Callable[[Common, Any, jax.Array, jax.Array], Any], also: Passes = ()) -> None:
+    """Rounds of local training and the mean: `each(common, params, ...)` gives every client's update, and `also`."""
     wire, data, rng = Wire(), sources.load("mnist"), job.rng(2)
     with jax.enable_x64(True):
         params = [{"weight": jnp.asarray(weight), "bias": jnp.asarray(bias)} for weight, bias in job.weights()]
         holdings = jnp.asarray(job.holdings(), jnp.int32)
         samples = jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels)
-        number = 0
+        number, root = 0, run_key(0)
         while True:
-            updates = each((run_key(0), jnp.asarray(number), *samples), _work(job, params, holdings, job.chosen(rng)))
+            common = Common(root, jnp.asarray(number), *samples)
+            updates = each(common, params, holdings, jnp.asarray(job.chosen(rng)))
             params = jax.block_until_ready(_moved(params, updates))
             number += 1
             if not wire.turn():
                 break
     reached = jobs.accuracy([(np.asarray(layer["weight"]), np.asarray(layer["bias"])) for layer in params])
     wire.end(reached, gflop_per_round=jobs.gflop(job.layers, [*job.passes(), *also]))
-
-
-def _work(job: jobs.Job, params: Any, holdings: jax.Array, chosen: np.ndarray) -> Work:
-    received = _repeated(params, job.cohort)
-    held = jnp.full(job.cohort, job.held, jnp.int32)
-    return Work(
-        received, jax.tree.map(jnp.zeros_like, received), holdings[chosen], held, held,
-        jnp.full(job.cohort, job.steps), jnp.zeros(job.cohort, bool), jnp.asarray(chosen),
-    )  # fmt: skip
-
-
-def _repeated(params: Any, count: int) -> Any:
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), params)
 
 
 @jax.jit
@@ -100,18 +92,21 @@ def _moved(params: Any, updates: Any) -> Any:
 
 def steps(job: jobs.Job) -> None:
     """The peers' job: local steps alone, mapped as the engine maps devices."""
-    model = model_of(scenario_of(job).learning)
+    learning = scenario_of(job).learning
+    model = model_of(learning)
 
-    def one(shared: Any, work: Work) -> Any:
-        root, number, inputs, labels = shared
-        key = jax.random.fold_in(jax.random.fold_in(root, number), work.index)
+    def one(shared: tuple[Common, Any, jax.Array], client: jax.Array) -> Any:
+        common, params, holdings = shared
+        key = jax.random.fold_in(jax.random.fold_in(common.root, common.number), client)
+        samples = common.samples(Held(holdings[client], jnp.asarray(job.held, jnp.int32)))
         trained = train(
-            model, work.received, work.correction, Samples(inputs, labels, work.own, work.count), key=key,
-            iterations=work.iterations, batch_size=job.batch, learning_rate=job.learning_rate,
+            model, params, None, samples, key=key, iterations=jnp.asarray(job.steps), batch_size=job.batch,
+            learning_rate=job.learning_rate,
         )  # fmt: skip
-        return update_of(trained, work.received)
+        return update_of(trained, params)
 
-    train_rounds(job, DeviceMap(one))
+    mapped, execution = DeviceMap(one), BEST_HERE.for_steps(learning.num_parameters(), job.batch)
+    train_rounds(job, lambda common, params, holdings, chosen: mapped((common, params, holdings), chosen, execution))
 
 
 def training(job: jobs.Job) -> None:
@@ -119,7 +114,14 @@ def training(job: jobs.Job) -> None:
     mapped = training_map(LocalTraining(model_of(scenario_of(job).learning), job.batch, job.learning_rate, 0.0))
     rows = min(CHUNK, job.held)
     losses = jobs.Pass(rows, False, job.cohort * job.held // rows)
-    train_rounds(job, lambda shared, work: mapped(shared, work).update, (losses,))
+    held, taken = jnp.full(job.cohort, job.held, jnp.int32), jnp.full(job.cohort, job.steps)
+    honest = jnp.zeros(job.cohort, bool)
+
+    def each(common: Common, params: Any, holdings: jax.Array, chosen: jax.Array) -> Any:
+        received = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (job.cohort, *leaf.shape)), params)
+        return mapped(common, Work(received, None, holdings[chosen], held, held, taken, honest, chosen)).update
+
+    train_rounds(job, each, (losses,))
 
 
 def whole(job: jobs.Job) -> None:
@@ -129,7 +131,7 @@ def whole(job: jobs.Job) -> None:
 
     def watch(step: Step) -> None:
         nonlocal reached
-        reached = step.test_accuracy
+        reached = reached if math.isnan(step.test_accuracy) else step.test_accuracy
         if step.rounds and not wire.turn():
             raise Enough
 

@@ -58,10 +58,10 @@ class Copies(eqx.Module):
 
     def compact(self) -> Copies:
         """Without the models that nobody holds, the oldest first: the same copies always give the same arrays."""
-        _, first, place = np.unique(np.asarray(self.each.released), return_index=True, return_inverse=True)
+        _, first, new = np.unique(np.asarray(self.each.released), return_index=True, return_inverse=True)
         held = np.asarray(self.each.place)[first]
         models = jax.tree.map(lambda leaf: np.asarray(leaf)[held], self.models)
-        place = jnp.asarray(place.reshape(-1), self.each.place.dtype)
+        place = jnp.asarray(new.reshape(-1), self.each.place.dtype)
         return Copies(models, dataclasses.replace(self.each, place=place))
 
     def with_room(self, places: int | None = None) -> Copies:

@@ -33,7 +33,9 @@ class Groundwork(Station):
     def __init__(
         self, scenario: Scenario, scheme: Scheme, model: Model, data: DataSet, execution: Execution = BEST_HERE
     ) -> None:
+        learning = scenario.learning
         self.execution = execution
+        self.for_steps = execution.for_steps(learning.num_parameters(), learning.batch_size)
         self.holdings: Holdings = holdings_of(scenario, data.train_labels)
         super().__init__(scenario, scheme, model, (data.test_inputs, data.test_labels), self.holdings.counts)
         with jax.enable_x64(True):

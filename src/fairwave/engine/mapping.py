@@ -25,6 +25,8 @@ from fairwave.learning.model import Tree
 
 MOST_PER_CALL = 64
 """Devices that one thread computes in one call, so that what lies between programs stays small."""
+LIGHT = 250_000
+"""Multiplications per step of one device below which a thread of its own does not pay."""
 ENOUGH_COMPANY = 2_500
 """Devices that keep a GPU busy: more would only wait for the slowest among them."""
 
@@ -41,6 +43,12 @@ class Execution:
     """Left out, one per core."""
     chunk: int | None = None
     """Devices that are vectorised at a time; left out, as many as fit into memory."""
+
+    def for_steps(self, num_parameters: int, batch_size: int) -> Execution:
+        """For local steps of such a model: where they are light, handing them to a thread costs more than they do."""
+        if self.form_here() == "threads" and self.form is None and num_parameters * batch_size < LIGHT:
+            return dataclasses.replace(self, form="vectorised")
+        return self
 
     def form_here(self) -> Form:
         """The form that is chosen, or that suits the hardware."""

@@ -111,7 +111,7 @@ class Cell(Groundwork):
         trained = training_map(self.training, scenario.learning.gradient_weight)(
             dataclasses.replace(common, mean=mean),
             Work(received, gradients, held.samples, used, held.count, iterations, flipped, present.chosen, personal),
-            self.execution,
+            self.for_steps,
         )
         del gradients  # a model's memory for every participant
         if personal is not None:
@@ -184,9 +184,9 @@ class Cell(Groundwork):
     ) -> tuple[Float[Array, " participant"], Tree | None, Mean | None]:
         """Loss of each received copy, each participant's gradient, and the mean of those that arrived."""
         if not self.exchanges:
-            return received_loss_map(self.model)(common, (received, held), self.execution), None, None
+            return received_loss_map(self.model)(common, (received, held), self.for_steps), None, None
         loss, gradients = gradient_map(self.model, self.guard.protection)(
-            common, (received, held, index), self.execution
+            common, (received, held, index), self.for_steps
         )
         return loss, gradients, Mean(mean_of_gradients(gradients, arrived), jnp.any(arrived))
 
