@@ -64,16 +64,21 @@ class Copies(eqx.Module):
         place = jnp.asarray(new.reshape(-1), self.each.place.dtype)
         return Copies(models, dataclasses.replace(self.each, place=place))
 
-    def with_room(self, places: int | None = None) -> Copies:
-        """With place for one more model, or with so many places."""
-        now = self.places
-        if places is None:
-            places = now if np.unique(np.asarray(self.each.place)).size < now else 2 * now
-        if places == now:
-            return self
-        more = jax.tree.map(lambda leaf: jnp.zeros((places - now, *leaf.shape[1:]), leaf.dtype), self.models)
-        models = jax.tree.map(lambda old, new: jnp.concatenate([old, new]), self.models, more)
-        return dataclasses.replace(self, models=models)
+    def with_room(self) -> Copies:
+        """With place for one more model."""
+        held, places = np.unique(np.asarray(self.each.place)).size, _first_places(self.each.place.size)
+        while places <= held:
+            places *= 2
+        return self if places <= self.places else self.resized(places)
+
+    def resized(self, places: int) -> Copies:
+        """With so many places for models, the first of which stay."""
+
+        def one(leaf: Array) -> Array:
+            kept = leaf[:places]
+            return jnp.zeros((places, *leaf.shape[1:]), leaf.dtype).at[: kept.shape[0]].set(kept)
+
+        return dataclasses.replace(self, models=jax.tree.map(one, self.models))
 
     @property
     def places(self) -> int:
@@ -81,9 +86,13 @@ class Copies(eqx.Module):
         return int(jax.tree.leaves(self.models)[0].shape[0])
 
 
+def _first_places(num_devices: int) -> int:
+    return min(ROOM, num_devices + 1)
+
+
 def first_copies(params: Tree, devices: Array, alike: bool) -> Copies:
     """Before the first round: the same model for all, without noise."""
-    places = min(ROOM, devices.size + 1)
+    places = _first_places(devices.size)
     none = jnp.zeros(devices.shape, devices.dtype)
     return Copies(
         models=jax.tree.map(lambda leaf: jnp.zeros((places, *leaf.shape), leaf.dtype).at[0].set(leaf), params),

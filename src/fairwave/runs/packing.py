@@ -59,7 +59,7 @@ def unpack_state(content: bytes, like: Kept) -> Kept:
     """A state with the structure of `like`."""
     arrays = unpack(content)
     if isinstance(like.received, Copies):
-        like = dataclasses.replace(like, received=like.received.with_room(int(arrays[PLACES])))
+        like = dataclasses.replace(like, received=like.received.resized(int(arrays[PLACES])))
     leaves, structure = jax.tree.flatten(like)
     restored = [arrays[str(index)] for index in range(len(leaves))]
     for old, new in zip(leaves, restored, strict=True):
