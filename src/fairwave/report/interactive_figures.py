@@ -35,6 +35,8 @@ def panel_html(panel: Panel, prefix: str) -> str:
                 line={"color": colour, "width": 2}, marker={"color": colour, "size": 7 if panel.joined else 4},
             )
         )  # fmt: skip
+    if panel.log_x:
+        figure.update_xaxes(type="log")
     return _html(figure, f"{prefix}{panel.key}", panel.x_label, panel.y_label)
 
 
