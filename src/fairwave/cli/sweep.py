@@ -79,40 +79,31 @@ def sweep(
 
 
 def _list(found: Sequence[Point]) -> None:
+    from fairwave.report.style import counted
+
     for point in found:
         typer.echo(point.job.name)
     order = found[0].job.order
     rounds = sum(point.job.order.rounds * len(list(point.job.order.tracks())) for point in found)
-    typer.echo(f"{_counted(found)}, {rounds} rounds of training ({', '.join(order.schemes)})")
+    typer.echo(f"{counted(len(found), 'point')}, {rounds} rounds of training ({', '.join(order.schemes)})")
 
 
 def _write(asked: Sweep, found: Sequence[Point], folder: Path) -> Path:
+    from fairwave.report.style import counted
     from fairwave.report.sweep_page import write_sweep
     from fairwave.report.sweep_points import Axis, measured, write_points
-    from fairwave.studies.laws import Range
 
     values = {point.job.name: point.values for point in found}
     planned = [point.job for point in found]
     rows = [
         row for job, results in results_of(planned, folder) for row in measured(job.name, values[job.name], results)
     ]
-    laws = asked.laws
-    axes = [
-        Axis(
-            name,
-            drawn=isinstance(law := laws.get(name), Range),
-            logarithmic=isinstance(law, Range) and law.logarithmic,
-        )
-        for name in asked.parameters
-    ]
+    axes = [Axis(name, asked.laws[name].law if name in asked.laws else "") for name in asked.parameters]
     write_points(rows, folder)
     order = planned[0].order
     about = (
-        f"Scenario {asked.scenario}{''.join(f', {text}' for text in asked.set)}; {_counted(found)}, {order.rounds} "
-        f"rounds, seeds {', '.join(map(str, order.seeds))}. 'fairwave report' shows a point's run by itself."
+        f"Scenario {', '.join((asked.scenario, *asked.set))}; {counted(len(found), 'point')}, "
+        f"{counted(order.rounds, 'round')}, seeds {', '.join(map(str, order.seeds))}. 'fairwave report' shows a "
+        "point's run by itself."
     )
     return write_sweep(rows, axes, about, folder)
-
-
-def _counted(found: Sequence[Point]) -> str:
-    return f"{len(found)} point{'' if len(found) == 1 else 's'}"

@@ -67,7 +67,7 @@ def _panel(rows: Sequence[Row], axis: Axis, measure: str, title: str, label: str
         series.append(Series(scheme, x, np.array([mean.mean for mean in means]) * scale, spread * scale))
     return Panel(
         f"{axis.name}-{measure}", title, axis.name, label, "", series,
-        joined=not (axis.drawn or words), over_rounds=False, log_x=axis.logarithmic,
+        joined=not (axis.scattered or words), over_rounds=False, log_x=axis.law == "log_uniform",
     )  # fmt: skip
 
 
@@ -79,15 +79,15 @@ def _over_seeds(rows: Sequence[Row], measure: str) -> Interval:
 
 
 def _caption(rows: Sequence[Row], axis: Axis, axes: Sequence[Axis]) -> str:
-    others = [other for other in axes if other.name != axis.name]
     runs = {row.run: row.values[axis.name] for row in rows}
     shares = sorted({sum(value == level for value in runs.values()) for level in runs.values()})
     number = f"{shares[0]} to {counted(shares[-1], 'point')}" if len(shares) > 1 else counted(shares[0], "point")
+    others = [other.name for other in axes if other.name != axis.name and not (axis.scattered and other.law)]
+    moving = [other.name for other in axes if other.name != axis.name and axis.law and other.law]
+    said = f"Each mark is the mean of the {number} with that value, over {', '.join(others)}. " if others else ""
+    if moving:
+        said += f"From mark to mark {', '.join(moving)} is drawn anew, so that marks scatter. "
     seeds = len({row.seed for row in rows})
-    names = ", ".join(other.name for other in others)
-    said = f"Averaged over {names}: each mark is the mean of the {number} with that value. " if others else ""
-    if axis.drawn and any(other.drawn for other in others):
-        said += "Other drawn parameters differ from mark to mark too, so that marks scatter. "
     bars = f"Bars are 95 % intervals over {seeds} seeds, each seed's points averaged first. " if seeds > 1 else ""
     return (
         f"{said}{bars}Energies are means over the rounds in which a device uploaded; losses are means over devices and "

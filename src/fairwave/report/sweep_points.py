@@ -26,9 +26,13 @@ class Axis:
     """A parameter that is swept."""
 
     name: str
-    drawn: bool = False
-    """From a range: nearly every point has a value of its own."""
-    logarithmic: bool = False
+    law: str = ""
+    """By which its values are drawn; none where they are given."""
+
+    @property
+    def scattered(self) -> bool:
+        """Nearly every draw has a value of its own."""
+        return self.law in ("uniform", "log_uniform")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,9 +23,9 @@ EXAMPLE = '{ law = "uniform", low = 1, high = 2 }'
 class Range:
     """Anything between two numbers in SI units; evenly, or evenly on a logarithmic axis."""
 
+    law: Literal["uniform", "log_uniform"]
     low: float
     high: float
-    logarithmic: bool
     whole: bool
     """Only whole numbers are drawn, both ends included."""
 
@@ -34,7 +34,7 @@ class Range:
         low, high = self.low, self.high
         if self.whole:  # every whole number has a stretch of length one, the ends too
             low, high = low - 0.5, high + 0.5
-        value = low * (high / low) ** chance if self.logarithmic else low + chance * (high - low)
+        value = low * (high / low) ** chance if self.law == "log_uniform" else low + chance * (high - low)
         short = round(value) if self.whole else float(f"{value:.{DIGITS}g}")
         return min(max(short, self.low), self.high)
 
@@ -96,10 +96,9 @@ def _range(parameter: str, bounds: _Bounds) -> Range:
         raise ValueError(
             f"low {bounds.low!r} is not below high {bounds.high!r}; swap them, or give one value in [grid]"
         )
-    logarithmic = bounds.law == "log_uniform"
-    if logarithmic and low <= 0.0:
+    if bounds.law == "log_uniform" and low <= 0.0:
         raise ValueError(f'low {bounds.low!r} has no logarithm; raise it above 0, or use law = "uniform"')
-    return Range(low, high, logarithmic, limit.whole)
+    return Range(bounds.law, low, high, limit.whole)
 
 
 def _end(limit: Limit, name: str, value: object) -> float:

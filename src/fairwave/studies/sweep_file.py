@@ -26,9 +26,15 @@ ASKED_OTHERWISE = {"run.seed": "seeds", "run.num_rounds": "rounds"}
 """Parameters that a run takes from its order, and the key of the file that says it."""
 
 
+def _name(value: object) -> object:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f'{value!r} is no scenario; give a preset or a file, as in scenario = "small"')
+    return value
+
+
 def _texts(value: object) -> object:
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        raise ValueError(f'{value!r} is no list of texts; give one such as ["proposed", "max_power"]')
+        raise ValueError(f'{value!r} is no list of texts; write them in brackets, as in ["this", "that"]')
     return tuple(value)
 
 
@@ -85,7 +91,7 @@ class Random(Group):
 class Sweep(Group):
     """One study file, read."""
 
-    scenario: str = Field(min_length=1)
+    scenario: Annotated[str, BeforeValidator(_name)]
     """A preset, or a TOML file beside the study file."""
     schemes: Annotated[tuple[str, ...], BeforeValidator(_texts)] = DEFAULT_SCHEMES
     """What is compared at every point."""
