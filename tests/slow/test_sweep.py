@@ -29,7 +29,7 @@ compute.compute_power_w = ["60 mW", "80 mW", "96 mW", "120 mW"]
 
 [random]
 draws = 10
-radio.circuit_power_w = { law = "log_uniform", low = "10 mW", high = "100 mW" }
+utility.energy_reference_j = { law = "log_uniform", low = "0.2 J", high = "1 J" }
 """
 
 

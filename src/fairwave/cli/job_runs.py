@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import shlex
 import sys
@@ -40,7 +41,7 @@ def run_jobs(planned: Sequence[Job], folder: Path, workers: int | None, schedule
                 watch(dataclasses.replace(step, track=Track(f"{name}: {step.track.scheme}", step.track.seed)))
 
             if scheduler:
-                run_on_cluster(planned, folder, command, scheduler, named)
+                run_on_cluster(planned, folder, command, scheduler, named, functools.partial(typer.echo, err=True))
             else:
                 run_all(planned, folder, command, _workers() if workers is None else workers, named)
     except KeyboardInterrupt:

@@ -31,20 +31,14 @@ def sweep(
 
     A study file names a scenario and what varies:
 
+    \b
       scenario = "small"
-
       seeds = "0..4"
-
       rounds = 20
-
       [grid]
-
       cell.num_devices = [10, 20]
-
       [random]
-
       draws = 10
-
       utility.energy_reference_j = { law = "log_uniform", low = "0.1 J", high = "1 J" }
 
     Laws are uniform, log_uniform and choice (values = [32, 64]). All points are checked before the first is run. Every
@@ -53,11 +47,10 @@ def sweep(
 
     Examples:
 
+    \b
       fairwave sweep examples/sweep.toml --dry-run
-
       fairwave sweep examples/sweep.toml --jobs 2 --out runs/first
-
-      fairwave sweep examples/sweep.toml --scheduler tcp://10.0.0.1:8786 --out /shared/first
+      fairwave sweep study.toml --scheduler tcp://10.0.0.1:8786 --out /shared/first
     """
     from fairwave.studies.cluster import check_installed
     from fairwave.studies.sweep import points

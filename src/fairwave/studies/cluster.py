@@ -6,9 +6,10 @@ import concurrent.futures
 import hashlib
 import importlib.metadata
 import importlib.util
+import logging
 import queue
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +36,15 @@ def check_installed() -> None:
         )
 
 
-def run_on_cluster(jobs: Sequence[Job], folder: Path, command: str, scheduler: str, watch: Watch) -> None:
-    """Run every job as a task of its own; what is finished is not repeated."""
+def run_on_cluster(
+    jobs: Sequence[Job], folder: Path, command: str, scheduler: str, watch: Watch, tell: Callable[[str], None]
+) -> None:
+    """Run every job as a task of its own; what is finished is not repeated. `tell` is for a sentence to the user."""
     check_installed()
     from distributed import Client
 
+    for name in ("distributed", "distributed.client"):  # we say in one line what it would say in a traceback
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     shared = folder.resolve()
     try:
         shared.mkdir(parents=True, exist_ok=True)
@@ -62,17 +67,22 @@ def run_on_cluster(jobs: Sequence[Job], folder: Path, command: str, scheduler: s
             key = _key(job, shared)
             tasks[job.name] = client.submit(_task, job, shared, command, version, key=key, pure=False)
             tasks[job.name].add_done_callback(lambda task, name=job.name: news.put((name, None)))
+        if not client.nthreads():  # some clusters start workers for tasks that wait
+            tell(f"no worker is there yet; waiting (dask worker {scheduler})")
         _listen(tasks, news, watch)
 
 
 def _listen(tasks: dict[str, Future[list[Step]]], news: queue.Queue[News], watch: Watch) -> None:
     left = dict(tasks)
+    told: set[tuple[str, Track, int]] = set()
     while left:
         name, step = news.get()
         if name not in left:  # told late: the task's own answer has said it
             continue
         for each in _outcome(name, left.pop(name)) if step is None else [step]:
-            watch(name, each)
+            if (name, each.track, each.rounds) not in told:
+                told.add((name, each.track, each.rounds))
+                watch(name, each)
 
 
 def _outcome(name: str, task: Future[list[Step]]) -> list[Step]:

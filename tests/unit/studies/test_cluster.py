@@ -84,7 +84,9 @@ def test_runs_end_up_in_the_folder_and_rounds_are_told(scheduler: str, tmp_path:
 def test_what_goes_wrong_on_a_worker_is_said_here(scheduler: str, tmp_path: Path, monkeypatch):
     def refusal() -> FairwaveError:
         with pytest.raises(FairwaveError) as caught:
-            within_bounds(lambda: cluster.run_on_cluster(jobs(), tmp_path, "", scheduler, lambda name, step: None))
+            within_bounds(
+                lambda: cluster.run_on_cluster(jobs(), tmp_path, "", scheduler, lambda name, step: None, print)
+            )
         return caught.value
 
     (tmp_path / "power-1").mkdir()
@@ -106,7 +108,7 @@ def test_no_scheduler_and_no_dask(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
     for address in ("tcp://127.0.0.1:1", "nonsense://x"):
         with pytest.raises(ArgumentError, match=f"--scheduler {address}: no scheduler answers there"):
-            cluster.run_on_cluster(jobs(), tmp_path, "", address, lambda name, step: None)
+            cluster.run_on_cluster(jobs(), tmp_path, "", address, lambda name, step: None, print)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ArgumentError, match=r"pip install 'fairwave\[cluster\]'"):
         cluster.check_installed()

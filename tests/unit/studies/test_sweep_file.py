@@ -32,6 +32,7 @@ def test_the_example_is_read_whole():
     assert asked.parameters == ("cell.num_devices", "utility.energy_reference_j", "radio.bandwidth_hz")
     assert asked.laws["utility.energy_reference_j"] == Range("log_uniform", 0.2, 1.0, whole=False)
     assert asked.laws["radio.bandwidth_hz"] == Choice(law="choice", values=("250 kHz", "1 MHz"))
+    assert EXAMPLE.read_text().partition("\n")[2] in (EXAMPLE.parents[1] / "docs" / "sweeps.md").read_text()
     found = points(asked, EXAMPLE)
     assert len(found) == asked.num_points == 12
     assert {point.job.order.scenario.data.samples_per_device for point in found} == {200}
