@@ -110,7 +110,7 @@ def _all_points(rows: Sequence[Row], axes: Sequence[Axis]) -> str:
     heads = (*(axis.name for axis in axes), "scheme", "energy (mJ)", "std (mJ)", "loss", "test accuracy")
     left = f" The first {MOST_ROWS} of {len(by_point)} rows." if len(by_point) > MOST_ROWS else ""
     caption = f"Means over seeds with 95 % intervals. {' and '.join(FILES)} have a row for every seed.{left}"
-    return f'<h2>All points</h2><p class="caption">{caption}</p>{table(heads, lines)}'
+    return f'<h2>All points</h2><p class="caption">{caption}</p><div class="wide">{table(heads, lines)}</div>'
 
 
 def _told(rows: Sequence[Row], measure: str, scale: float, digits: int) -> str:
