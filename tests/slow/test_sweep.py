@@ -13,6 +13,7 @@ import pytest
 from fairwave.errors import FairwaveError
 from fairwave.runs.database import FILE
 from fairwave.runs.store import RunStore
+from tests.slow.test_studies import children
 
 RUNS = 40
 STUDY = """
@@ -60,10 +61,13 @@ def test_forty_runs_killed_half_way(tmp_path: Path):
     process = started(study, folder, log)
     while process.poll() is None and len(list(folder.glob(f"*/{FILE}"))) < RUNS // 2:
         time.sleep(0.05)
+    crew = children(process.pid)
     assert process.poll() is None, log.read_text()
     process.kill()
     process.wait()
-    time.sleep(2.0)  # its workers notice, and end
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in crew) and time.monotonic() < deadline:
+        time.sleep(0.1)  # its workers notice, and end
     before = finished(folder)
     assert RUNS // 4 <= len(before) < RUNS, log.read_text()
     again = started(study, folder, log)
