@@ -36,6 +36,11 @@ def check_installed() -> None:
         )
 
 
+def installed_version() -> str:
+    """Of fairwave, here."""
+    return importlib.metadata.version("fairwave")
+
+
 def run_on_cluster(
     jobs: Sequence[Job], folder: Path, command: str, scheduler: str, watch: Watch, tell: Callable[[str], None]
 ) -> None:
@@ -60,7 +65,7 @@ def run_on_cluster(
     with client:
         news: queue.Queue[News] = queue.Queue()
         client.subscribe_topic(TOPIC, lambda event: _heard(event, shared, news))
-        version = importlib.metadata.version("fairwave")
+        version = installed_version()
         tasks = {}
         for job in jobs:
             # The key stands for the work: whoever asks again meets the task that still runs, not a locked folder.
@@ -89,7 +94,7 @@ def _outcome(name: str, task: Future[list[Step]]) -> list[Step]:
     from distributed import KilledWorker
 
     try:
-        return task.result()
+        steps: list[Step] = task.result()
     except KilledWorker:
         raise StoreError(
             f"{name}: the workers that had it ended one after the other, perhaps for want of memory; run the same "
@@ -103,13 +108,14 @@ def _outcome(name: str, task: Future[list[Step]]) -> list[Step]:
         raise ArgumentError(
             f"--scheduler: a worker cannot import {error.name}; install this version of fairwave on all of them"
         ) from None
+    return steps
 
 
 def _task(job: Job, folder: Path, command: str, version: str) -> list[Step]:
     """On a worker: the run, telling every round; the last step of every track."""
     from distributed import get_worker
 
-    here = importlib.metadata.version("fairwave")
+    here = installed_version()
     if here != version:
         raise ArgumentError(
             f"--scheduler: {socket.gethostname()} has fairwave {here}, not {version}; install the same on all workers"

@@ -21,7 +21,6 @@ from fairwave.scenario.quantity import whole
 from fairwave.studies.laws import Law, law_of
 
 MOST_DRAWS = 100_000
-LAW_KEYS = {"law", "low", "high", "values"}
 ASKED_OTHERWISE = {"run.seed": "seeds", "run.num_rounds": "rounds"}
 """Parameters that a run takes from its order, and the key of the file that says it."""
 
@@ -150,10 +149,16 @@ def load_sweep(path: Path) -> Sweep:
 def _leaves(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Dotted names and what stands there; TOML turns a dotted key that is not quoted into tables inside tables."""
     for key, value in table.items():
-        if isinstance(value, dict) and not (LAW_KEYS & {name for name in value if not isinstance(value[name], dict)}):
+        if isinstance(value, dict) and not _is_law(value):
             yield from _leaves(value, f"{above}{key}.")
         else:
             yield f"{above}{key}", value
+
+
+def _is_law(table: Mapping[str, Any]) -> bool:
+    """Whether a table describes a law, and no group of parameters, one of which may be called 'law' itself."""
+    bounds = any(key in table and not isinstance(table[key], dict) for key in ("low", "high", "values"))
+    return bounds or isinstance(table.get("law"), str)
 
 
 def _check_parameter(name: str, beside: tuple[str, ...] = ()) -> None:

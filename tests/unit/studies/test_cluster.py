@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -84,26 +83,20 @@ def test_runs_end_up_in_the_folder_and_rounds_are_told(scheduler: str, tmp_path:
 
 
 def test_what_goes_wrong_on_a_worker_is_said_here(scheduler: str, tmp_path: Path, monkeypatch):
-    def refusal() -> FairwaveError:
+    (job, *_) = jobs()
+
+    def refusal(folder: Path) -> FairwaveError:
         with pytest.raises(FairwaveError) as caught:
-            within_bounds(
-                lambda: cluster.run_on_cluster(jobs(), tmp_path, "", scheduler, lambda name, step: None, print)
-            )
+            within_bounds(lambda: cluster.run_on_cluster([job], folder, "", scheduler, lambda name, step: None, print))
         return caught.value
 
-    (tmp_path / "power-1").mkdir()
-    with locked(tmp_path / "power-1"):
-        error = refusal()
+    (tmp_path / job.name).mkdir()
+    with locked(tmp_path / job.name):
+        error = refusal(tmp_path)
     assert isinstance(error, StoreError) and "another fairwave is running it" in str(error)
-    here, asked = importlib.metadata.version, []
-
-    def version(name: str) -> str:
-        """The first to ask is the client."""
-        asked.append(name)
-        return "0.0" if len(asked) == 1 and name == "fairwave" else here(name)
-
-    monkeypatch.setattr(importlib.metadata, "version", version)
-    assert "not 0.0; install the same on all workers" in str(refusal())
+    versions = iter(["0.0", "0.1"])  # the client asks first
+    monkeypatch.setattr(cluster, "installed_version", lambda: next(versions))
+    assert "has fairwave 0.1, not 0.0; install the same on all workers" in str(refusal(tmp_path / "other"))
 
 
 def test_no_scheduler_and_no_dask(tmp_path: Path, monkeypatch):

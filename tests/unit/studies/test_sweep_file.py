@@ -45,6 +45,20 @@ def test_quoted_and_bare_names_are_the_same(tmp_path):
     assert read(law('{ law = "uniform", low = 1, high = 2 }'), tmp_path).parameters == ("utility.energy_reference_j",)
 
 
+def test_laws_of_a_scenario_are_swept_too(tmp_path):
+    text = (
+        TOP
+        + '[grid]\nradio.fading.law = ["rayleigh"]\ncell.placement = [{ law = "disc", radius_m = "90 m" }, "unset"]\n'
+    )
+    asked = read(text, tmp_path)
+    assert asked.parameters == ("radio.fading.law", "cell.placement")
+    with pytest.raises(FairwaveError, match=r"cell.placement = 'unset': small: cell.placement: missing"):
+        points(asked, tmp_path / "study.toml")
+    (point,) = points(read(text.replace(', "unset"', ""), tmp_path), tmp_path / "study.toml")
+    assert point.job.order.scenario.cell.placement.radius_m == 90.0
+    assert point.job.name.startswith("cell.placement=-law-disc-radius_m-90-m-,radio.fading.law=rayleigh-")
+
+
 def test_seeds_and_rounds_are_the_scenario_s_unless_given(tmp_path):
     (tmp_path / "mine.toml").write_text('extends = "small"\n[run]\nseed = 7\nnum_rounds = 3\n')
     asked = read('scenario = "mine.toml"\n' + GRID, tmp_path)
