@@ -33,6 +33,7 @@ class Stream(enum.IntEnum):
     REWARD = 13
     SCATTERING = 14
     MOBILITY = 15
+    SWEEP = 16
 
 
 def run_key(seed: int) -> Key:
@@ -50,7 +51,11 @@ def round_key(root: Key, round_index: int | Count, stream: Stream) -> Key:
     return device_key(root, round_index, stream, 0)
 
 
-def host_generator(seed: int, stream: Stream) -> np.random.Generator:
-    """A NumPy generator for work done once on the host, seeded by its address."""
+def host_generator(seed: int, stream: Stream, number: int = 0, member: int = 0) -> np.random.Generator:
+    """A NumPy generator for work done on the host, seeded by its address.
+
+    Work that is done many times, or for many members, is told apart by number and member.
+    """
     with jax.enable_x64(True):  # without it, a seed counts modulo 2^32
-        return np.random.default_rng(np.asarray(jax.random.key_data(device_key(run_key(seed), 0, stream, 0))))
+        address = device_key(run_key(seed), number, stream, member)
+        return np.random.default_rng(np.asarray(jax.random.key_data(address)))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from fairwave.errors import ArgumentError
 
 RunFolder = Annotated[Path, typer.Argument(show_default=False, metavar="RUN", help="Folder of a run.")]
 Schemes = Annotated[
@@ -22,24 +19,7 @@ Schemes = Annotated[
 ]
 Seeds = Annotated[str, typer.Option(show_default=False, help="Such as 0..4 or 0,3,7; left out, the scenario's.")]
 
-_RANGE = re.compile(r"(\d+)\.\.(\d+)")
-_MOST_SEEDS = 10_000
-
 
 def names_in(text: str, known: list[str]) -> tuple[str, ...]:
     """Names separated by commas; 'all' stands for every known one."""
     return tuple(known) if text.strip() == "all" else tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def seeds_in(text: str) -> tuple[int, ...]:
-    """Whole numbers separated by commas, and ranges that include both ends."""
-    seeds: list[int] = []
-    for part in (piece.strip() for piece in text.split(",")):
-        span = _RANGE.fullmatch(part)
-        if span and int(span[2]) - int(span[1]) < _MOST_SEEDS:
-            seeds.extend(range(int(span[1]), int(span[2]) + 1))
-        elif part.isdecimal():
-            seeds.append(int(part))
-        else:
-            raise ArgumentError(f"--seeds '{text}': cannot be read; give whole numbers such as 0..4 or 0,3,7")
-    return tuple(seeds)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairwave.cli.arguments import Seeds, names_in, seeds_in
+from fairwave.cli.arguments import Seeds, names_in
 from fairwave.cli.run import Resumable, tell_results
 from fairwave.cli.scenario import Overrides
 from fairwave.errors import ArgumentError
+from fairwave.runs.seeds import seeds_in
 
 if TYPE_CHECKING:
     from fairwave.federate.brief import Brief

@@ -9,7 +9,7 @@ import click
 import typer
 import typer.core
 
-from fairwave.cli import audit, export, federate, plan, privacy, report, reproduce, run, runs, scenario, study
+from fairwave.cli import audit, export, federate, plan, privacy, report, reproduce, run, runs, scenario, study, sweep
 from fairwave.errors import FairwaveError, OutputError
 
 INTERRUPTED = 130
@@ -34,6 +34,7 @@ app.command("reproduce")(reproduce.reproduce)
 app.command("privacy")(privacy.privacy)
 app.command("audit")(audit.audit)
 app.command("plan")(plan.plan)
+app.command("sweep")(sweep.sweep)
 app.add_typer(study.app, name="study")
 app.add_typer(federate.app, name="federate")
 app.add_typer(runs.app, name="runs")

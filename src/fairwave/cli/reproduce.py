@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from fairwave.cli.arguments import Seeds, seeds_in
+from fairwave.cli.arguments import Seeds
+from fairwave.runs.seeds import seeds_in
 
 PRESETS = ("paper", "paper-clean")
 BENCHMARKS = ("proposed", "max_power", "amplifier_cap", "priced", "equal_energy", "least_energy")

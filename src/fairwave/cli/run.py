@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairwave.cli.arguments import RunFolder, Schemes, Seeds, names_in, seeds_in
+from fairwave.cli.arguments import RunFolder, Schemes, Seeds, names_in
 from fairwave.cli.progress import watching
 from fairwave.cli.scenario import Overrides, Source
+from fairwave.runs.seeds import seeds_in
 
 if TYPE_CHECKING:
     from fairwave.runs.order import Order

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairwave.cli.arguments import Seeds, names_in, seeds_in
-from fairwave.cli.progress import watching
+from fairwave.cli.arguments import Seeds, names_in
+from fairwave.cli.job_runs import Jobs, results_of, run_jobs
 from fairwave.cli.scenario import Overrides, Source
+from fairwave.runs.seeds import seeds_in
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,7 +26,6 @@ app = typer.Typer(
 
 Rounds = Annotated[int, typer.Option(help="Communication rounds of every run.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for runs and page; left out, runs/study- and the question.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", help="Runs at a time; left out, one per core, or one on a GPU.")]
 FEW_SAMPLES = "data.samples_per_device=900"
 
 
@@ -123,38 +120,9 @@ def responses(
 
 
 def _run(planned: Sequence[Job], folder: Path, workers: int | None) -> dict[str, xr.Dataset]:
-    """All runs of a study, with progress; their results by name."""
-    import dataclasses
-
-    from fairwave.runs.order import Track
-    from fairwave.runs.session import Step, results
-    from fairwave.runs.store import RunStore
-    from fairwave.studies.jobs import run_all
-
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    total = sum(job.order.rounds * len(list(job.order.tracks())) for job in planned)
-    try:
-        with watching(total) as watch:
-
-            def named(name: str, step: Step) -> None:
-                watch(dataclasses.replace(step, track=Track(f"{name}: {step.track.scheme}", step.track.seed)))
-
-            run_all(planned, folder, command, _workers() if workers is None else workers, named)
-    except KeyboardInterrupt:
-        typer.echo("every finished round is safe; the same command goes on", err=True)
-        raise
-    found = {}
-    for job in planned:
-        store = RunStore(folder / job.name)
-        found[job.name] = results(store)
-        store.close()
-    return found
-
-
-def _workers() -> int:
-    import jax
-
-    return (os.cpu_count() or 1) if jax.default_backend() == "cpu" else 1
+    """All runs of a study; their results by name."""
+    run_jobs(planned, folder, workers)
+    return {job.name: found for job, found in results_of(planned, folder)}
 
 
 def _about(source: str, planned: Sequence[Job]) -> str:

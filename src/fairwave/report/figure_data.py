@@ -41,6 +41,8 @@ class Panel:
     """Points are joined by lines."""
     over_rounds: bool = True
     """Spreads are bands along a line; else bars at points."""
+    log_x: bool = False
+    """The horizontal axis is logarithmic."""
 
 
 _BY_PATH_LOSS = (

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 HEIGHT = 380
+FEW_POINTS = 50
 
 
 def panel_html(panel: Panel, prefix: str) -> str:
@@ -29,12 +30,15 @@ def panel_html(panel: Panel, prefix: str) -> str:
             figure.add_trace(_band(line, line.spread, colour))
         bars = None if over_rounds or line.spread is None else {"type": "data", "array": line.spread, "thickness": 1}
         mode = "lines" if over_rounds and len(line.x) > 1 else "lines+markers" if panel.joined else "markers"
+        size = 7 if panel.joined or len(line.x) <= FEW_POINTS else 4
         figure.add_trace(
             go.Scatter(
                 x=line.x, y=line.y, error_y=bars, mode=mode, name=line.label, legendgroup=line.label,
-                line={"color": colour, "width": 2}, marker={"color": colour, "size": 7 if panel.joined else 4},
+                line={"color": colour, "width": 2}, marker={"color": colour, "size": size},
             )
         )  # fmt: skip
+    if panel.log_x:
+        figure.update_xaxes(type="log")
     return _html(figure, f"{prefix}{panel.key}", panel.x_label, panel.y_label)
 
 

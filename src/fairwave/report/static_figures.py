@@ -84,6 +84,8 @@ def _draw(axis: Any, panel: Panel) -> None:
         axis.plot(line.x, line.y, marker="o" if points == 1 else None, **look)
         if line.spread is not None:
             axis.fill_between(line.x, line.y - line.spread, line.y + line.spread, color=colour, alpha=0.18, linewidth=0)
+    if panel.log_x:
+        axis.set_xscale("log")
     axis.set_xlabel(panel.x_label)
     axis.set_ylabel(panel.y_label)
     axis.grid(alpha=0.3)

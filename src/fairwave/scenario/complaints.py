@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import typing
-from collections.abc import Iterator
-
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fairwave.errors import did_you_mean
+from fairwave.scenario.fields import keys_beside
+
+ADD = "add it"
 
 
-def one_line(error: ValidationError, root: type[BaseModel]) -> str:
-    """The first problem of a failed validation, and how many more there are."""
+def one_line(error: ValidationError, root: type[BaseModel], if_missing: str = ADD) -> str:
+    """The first problem of a failed validation, and how many more there are.
+
+    `if_missing` is the remedy for a table, or a key of one, that is not there.
+    """
     # A misspelt key first: it is often the reason why another one is missing.
     details = sorted(error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden")
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
     place = _place(details[0])
-    return f"{'.'.join(place)}: {_what(details[0], place, root)}{more}" if place else f"{_message(details[0])}{more}"
+    if not place:
+        return f"{_message(details[0])}{more}"
+    return f"{'.'.join(place)}: {_what(details[0], place, root, if_missing)}{more}"
 
 
 def _place(detail: ErrorDetails) -> list[str]:
@@ -30,13 +35,12 @@ def _place(detail: ErrorDetails) -> list[str]:
     ]
 
 
-def _what(detail: ErrorDetails, place: list[str], root: type[BaseModel]) -> str:
+def _what(detail: ErrorDetails, place: list[str], root: type[BaseModel], if_missing: str) -> str:
     match detail["type"]:
         case "extra_forbidden":
-            return f"unknown key; {did_you_mean(place[-1], _siblings(place, root))}"
+            return f"unknown key; {did_you_mean(place[-1], keys_beside(place, root))}"
         case "missing":
-            nested = len(place) > 2
-            return "missing; add it" if nested else 'missing; add it, or start the file with extends = "paper"'
+            return f"missing; {ADD if len(place) > 2 else if_missing}"
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"{_short(detail['input'])} is not a table; write it as [{'.'.join(place)}] with keys"
         case "union_tag_not_found":
@@ -60,22 +64,3 @@ def _message(detail: ErrorDetails) -> str:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _siblings(place: list[str], root: type[BaseModel]) -> set[str]:
-    """Keys that would have been right at that place."""
-    models: list[type[BaseModel]] = [root]
-    for key in place[:-1]:
-        if key.isdecimal():  # a place in a list, whose tables the list's key has led to
-            continue
-        models = [inner for model in models if key in model.model_fields for inner in _models(model, key)]
-    return {name for model in models for name in model.model_fields}
-
-
-def _models(model: type[BaseModel], field: str) -> Iterator[type[BaseModel]]:
-    pending: list[object] = [model.model_fields[field].annotation]
-    while pending:
-        annotation = pending.pop()
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            yield annotation
-        pending.extend(typing.get_args(annotation))

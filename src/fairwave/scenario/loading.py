@@ -6,9 +6,10 @@ key; a key given again replaces the old value whole, and the value "unset" drops
 
 from __future__ import annotations
 
+import copy
 import importlib.resources
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from fairwave.scenario.complaints import one_line
 from fairwave.scenario.parameters import Scenario
 
 UNSET = "unset"
+IF_MISSING = 'add it, or start the file with extends = "paper"'
 _PRESETS = importlib.resources.files("fairwave.scenario") / "presets"
 
 
@@ -34,12 +36,25 @@ def preset_summary(name: str) -> str:
     return " ".join(line.lstrip("# ") for line in opening)
 
 
-def load_scenario(source: str | Path = "paper", overrides: Iterable[str] = ()) -> Scenario:
-    """The scenario named by a preset or a TOML file, with `group.key=value` overrides applied."""
-    tables = _read(str(source), Path.cwd(), ())
+def load_scenario(
+    source: str | Path = "paper",
+    overrides: Iterable[str] = (),
+    *,
+    settings: Mapping[str, Any] | None = None,
+    folder: Path | None = None,
+) -> Scenario:
+    """The scenario named by a preset or a TOML file, with `group.key=value` overrides applied.
+
+    `settings` are overrides too, by the same dotted names, with values as TOML has them. Files are named relative to
+    `folder`; left out, the current one.
+    """
+    beside = folder or Path.cwd()
+    tables = _read(str(source), beside, ())
     for override in overrides:
         _apply(tables, override)
-    _anchor(tables, Path.cwd())
+    for path, value in (settings or {}).items():
+        _put(tables, path.split("."), value, path)
+    _anchor(tables, beside)
     return build(tables, str(source))
 
 
@@ -48,7 +63,7 @@ def build(tables: dict[str, Any], where: str) -> Scenario:
     try:
         return Scenario.model_validate(tables)
     except ValidationError as error:
-        raise ScenarioError(f"{where}: {one_line(error, Scenario)}") from None
+        raise ScenarioError(f"{where}: {one_line(error, Scenario, IF_MISSING)}") from None
 
 
 def _read(source: str, folder: Path, trail: tuple[str, ...]) -> dict[str, Any]:
@@ -126,16 +141,20 @@ def _apply(tables: dict[str, Any], override: str) -> None:
     keys = path.strip().split(".")
     if not separator or len(keys) < 2 or not all(keys):
         raise ScenarioError(f"--set {override}: not of the form group.key=value; try --set radio.bandwidth_hz=500e3")
+    _put(tables, keys, _value(text.strip()), f"--set {override}")
+
+
+def _put(tables: dict[str, Any], keys: Sequence[str], value: Any, where: str) -> None:
     table = tables
     for key in keys[:-1]:
         step = table.setdefault(key, {})
         if not isinstance(step, dict):
-            raise ScenarioError(f"--set {override}: '{key}' is a value, not a table; shorten the path")
+            raise ScenarioError(f"{where}: '{key}' is a value, not a table; shorten the path")
         table = step
-    if text.strip() == UNSET:
+    if value == UNSET:
         table.pop(keys[-1], None)
     else:
-        table[keys[-1]] = _value(text.strip())
+        table[keys[-1]] = copy.deepcopy(value)
 
 
 def _value(text: str) -> Any:

@@ -1,0 +1,117 @@
+"""The page of a sweep: what every scheme does against every parameter, then all points."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairwave.metrics.intervals import Interval, interval
+from fairwave.report.device_losses import LAST
+from fairwave.report.figure_data import Panel, Series
+from fairwave.report.interactive_figures import panel_html
+from fairwave.report.page import FIGURES, FILE, write_page
+from fairwave.report.static_figures import write_figures
+from fairwave.report.style import counted, with_interval
+from fairwave.report.sweep_points import FILES, Axis, Row, levels
+from fairwave.report.tables import table
+
+MOST_ROWS = 500
+"""Rows of the table on the page; the files beside it have all."""
+MEASURES = (
+    ("energy_j", "mean energy of devices", "energy per round (mJ)", 1e3, 1),
+    ("energy_std_j", "std of energy across devices", "std of energy (mJ)", 1e3, 2),
+    ("received_loss", "loss of the received copies", "loss of the received copy", 1.0, 3),
+    ("test_accuracy", "test accuracy", "test accuracy", 1.0, 3),
+)
+"""Of a row: field, title, axis, scale and digits."""
+
+
+def write_sweep(rows: Sequence[Row], axes: Sequence[Axis], about: str, folder: Path) -> Path:
+    """Write the page and its figures into a folder; the page's path."""
+    sections = []
+    for axis in axes:
+        panels = [_panel(rows, axis, *measure[:4]) for measure in MEASURES]
+        write_figures(panels, folder / FIGURES)
+        drawn = "".join(f"<div><h3>{panel.title}</h3>{panel_html(panel, 'sweep-')}</div>" for panel in panels)
+        sections.append(
+            f'<h2>{html.escape(axis.name)}</h2><p class="caption">{html.escape(_caption(rows, axis, axes))}</p>'
+            f'<div class="figures">{drawn}</div>'
+        )
+    return write_page(
+        folder / FILE,
+        title="fairwave: sweep of " + ", ".join(axis.name for axis in axes),
+        opening=about,
+        sections="".join(sections) + _all_points(rows, axes),
+        conclusions=(
+            "You may compare the schemes at a point: they met the same data, channels and initial model.",
+            "A trend over one parameter is a mean over the others' values that were run; at other values it may "
+            "differ, and where parameters act together no such mean shows it. The table and the files have every "
+            "point.",
+            "Intervals say how a mean varies over seeds, not over points that were not run.",
+        ),
+    )
+
+
+def _panel(rows: Sequence[Row], axis: Axis, measure: str, title: str, label: str, scale: float) -> Panel:
+    found = levels(rows, axis.name)
+    words = any(isinstance(level, str) for level in found)
+    x = np.array([str(level) for level in found]) if words else np.array(found, np.float64)
+    series = []
+    for scheme in dict.fromkeys(row.scheme for row in rows):
+        mine = [row for row in rows if row.scheme == scheme]
+        means = [_over_seeds([row for row in mine if row.values[axis.name] == level], measure) for level in found]
+        spread = np.array([0.0 if np.isnan(mean.low) else 0.5 * (mean.high - mean.low) for mean in means])
+        series.append(Series(scheme, x, np.array([mean.mean for mean in means]) * scale, spread * scale))
+    return Panel(
+        f"{axis.name}-{measure}", title, axis.name, label, "", series,
+        joined=not (axis.scattered or words), over_rounds=False, log_x=axis.law == "log_uniform",
+    )  # fmt: skip
+
+
+def _over_seeds(rows: Sequence[Row], measure: str) -> Interval:
+    """Over seeds, of each seed's mean over points: the points of a seed are no independent trials."""
+    seeds = dict.fromkeys(row.seed for row in rows)
+    by_seed = [np.array([getattr(row, measure) for row in rows if row.seed == seed]) for seed in seeds]
+    return interval([each[np.isfinite(each)].mean() if np.isfinite(each).any() else np.nan for each in by_seed])
+
+
+def _caption(rows: Sequence[Row], axis: Axis, axes: Sequence[Axis]) -> str:
+    runs = {row.run: row.values[axis.name] for row in rows}
+    shares = sorted({sum(value == level for value in runs.values()) for level in runs.values()})
+    number = f"{shares[0]} to {counted(shares[-1], 'point')}" if len(shares) > 1 else counted(shares[0], "point")
+    others = [other.name for other in axes if other.name != axis.name and not (axis.scattered and other.law)]
+    moving = [other.name for other in axes if other.name != axis.name and axis.law and other.law]
+    said = f"Each mark is the mean of the {number} with that value, over {', '.join(others)}. " if others else ""
+    if moving:
+        said += f"From mark to mark {', '.join(moving)} is drawn anew, so that marks scatter. "
+    seeds = len({row.seed for row in rows})
+    bars = f"Bars are 95 % intervals over {seeds} seeds, each seed's points averaged first. " if seeds > 1 else ""
+    return (
+        f"{said}{bars}Energies are means over the rounds in which a device uploaded; losses are means over devices and "
+        f"the last {LAST} rounds; accuracy is the access point's model's in the last round."
+    )
+
+
+def _all_points(rows: Sequence[Row], axes: Sequence[Axis]) -> str:
+    by_point: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        by_point.setdefault((row.run, row.scheme), []).append(row)
+    lines = [
+        (
+            *(each[0].values[axis.name] for axis in axes),
+            scheme,
+            *(_told(each, measure, scale, digits) for measure, _, _, scale, digits in MEASURES),
+        )
+        for (_, scheme), each in list(by_point.items())[:MOST_ROWS]
+    ]
+    heads = (*(axis.name for axis in axes), "scheme", "energy (mJ)", "std (mJ)", "loss", "test accuracy")
+    left = f" The first {MOST_ROWS} of {len(by_point)} rows." if len(by_point) > MOST_ROWS else ""
+    caption = f"Means over seeds with 95 % intervals. {' and '.join(FILES)} have a row for every seed.{left}"
+    return f'<h2>All points</h2><p class="caption">{caption}</p><div class="wide">{table(heads, lines)}</div>'
+
+
+def _told(rows: Sequence[Row], measure: str, scale: float, digits: int) -> str:
+    return with_interval(interval([getattr(row, measure) for row in rows]), digits, scale)
