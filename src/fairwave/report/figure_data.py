@@ -73,9 +73,9 @@ def _over_rounds(results: xr.Dataset) -> Panel:
 
 
 def _accuracy(results: xr.Dataset) -> Panel:
-    accuracy = results["test_accuracy"].mean("seed")
+    accuracy = results["test_accuracy"].mean("seed").dropna("round", how="all")
     series = [
-        Series(str(name), results["round"].values, accuracy.sel(scheme=name).values)
+        Series(str(name), accuracy["round"].values, accuracy.sel(scheme=name).values)
         for name in results["scheme"].values
     ]
     caption = "Of the access point's own model, on test data; not in the paper."

@@ -6,7 +6,7 @@ import html
 from typing import TYPE_CHECKING
 
 from fairwave.report.privacy_account import RunAccount, SchemeAccount, cost
-from fairwave.report.statistics import at_round, milestones
+from fairwave.report.statistics import at_round, evaluated, milestones
 from fairwave.report.style import with_interval
 from fairwave.report.tables import table
 
@@ -67,7 +67,7 @@ def _device_rows(scheme: SchemeAccount, delta: float) -> list[tuple[object, ...]
 
 def _attack(results: xr.Dataset) -> str:
     """Nothing where nobody has the training data to try it with, as in a federation."""
-    rounds, auc = milestones(results), results["membership_auc"]
+    rounds, auc = milestones(results), evaluated(results, "membership_auc")
     if not bool(auc.notnull().any()):
         return ""
     rows = [

@@ -17,6 +17,7 @@ from fairwave.report.interactive_figures import holdings_html, panel_html
 from fairwave.report.privacy_section import privacy_section
 from fairwave.report.statistics import (
     at_round,
+    evaluated,
     fairness_over_seeds,
     loss_spread,
     mean_loss,
@@ -127,7 +128,7 @@ def _learning_table(results: xr.Dataset) -> str:
     for name in map(str, results["scheme"].values):
         last = rounds[-1]
         values: list[Interval] = [at_round(loss, name, number) for number in rounds]
-        values += [at_round(spread, name, last), at_round(results["test_accuracy"], name, last)]
+        values += [at_round(spread, name, last), at_round(evaluated(results, "test_accuracy"), name, last)]
         rows.append((name, *map(with_interval, values)))
     return table(heads, rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,15 @@ def milestones(results: xr.Dataset) -> list[int]:
     """The rounds to tell losses of: the paper's, as far as the run got, and the last."""
     last = int(results["round"].values[-1])
     return sorted({number for number in MILESTONES if number <= last} | {last})
+
+
+def evaluated(results: xr.Dataset, name: str) -> xr.DataArray:
+    """What is known of models in evaluated rounds only, told in the rounds that follow as well, up to the next."""
+    every = json.loads(results.attrs["scenario"])["run"]["evaluate_every"]
+    values = results[name]
+    for _ in range(min(every, results.sizes["round"]) - 1):
+        values = values.fillna(values.shift(round=1))
+    return values
 
 
 def at_round(values: xr.DataArray, scheme: str, number: int) -> Interval:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairwave.engine.mapping import Execution
 from fairwave.errors import ArgumentError, OutputError, StoreError
 from fairwave.runs.order import Track
 from fairwave.runs.session import Step, run
@@ -131,7 +132,7 @@ def _task(job: Job, folder: Path, command: str, version: str) -> list[Step]:
         worker.log_event(TOPIC, (str(folder), job.name, *step.track, step.rounds, *_numbers(step)))
 
     # Dask says how many tasks a machine has at a time; a thread for each is what it counts on.
-    run(job.order, folder / job.name, command, tell, num_threads=1)
+    run(job.order, folder / job.name, command, tell, execution=Execution(threads=1))
     return list(last.values())
 
 

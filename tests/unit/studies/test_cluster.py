@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fairwave.engine.mapping import Execution
 from fairwave.errors import ArgumentError, FairwaveError, StoreError
 from fairwave.runs.database import FILE, locked
 from fairwave.runs.order import Order
@@ -70,7 +71,7 @@ def test_runs_end_up_in_the_folder_and_rounds_are_told(scheduler: str, tmp_path:
 
     within_bounds(lambda: go(2))
     assert told == {(f"power-{power:g}", "max_power", 0): 2 for power in POWERS}
-    run(jobs()[0].order, tmp_path / "alone", "here", num_threads=1)
+    run(jobs()[0].order, tmp_path / "alone", "here", execution=Execution(threads=1))
     alone, ours = RunStore(tmp_path / "alone"), RunStore(tmp_path / "power-0.5")
     assert results(ours).drop_attrs().identical(results(alone).drop_attrs())
     alone.close()
