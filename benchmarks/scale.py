@@ -3,8 +3,8 @@
     python benchmarks/scale.py [--devices 10,100,1000] [--rounds 5] [--precision float32] [--out FILE.json]
 
 Every size runs in a process of its own. A round is timed whole (channel, plans, training, noise, release, metrics; no
-store), then again with the exchange of full-data gradients, then local training alone. The first two rounds of each
-compile and are left out. `--plot` draws a file that was written before.
+store), then again with the exchange of full-data gradients, then local training alone. The first round of each
+compiles and is left out. `--plot` draws a file that was written before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-WARM_UP = 2
+WARM_UP = 1
 LABELS = {"round": "whole round", "with_exchange": "with gradient exchange", "training": "training alone"}
 
 

@@ -52,9 +52,13 @@ def _make(folder: Path, packages: tuple[str, ...]) -> None:
 
 
 def variables(environment: str, **more: str) -> dict[str, str]:
-    """Of a candidate's process: peers do not see fairwave's packages, and nobody reports its use to anywhere."""
+    """Of a candidate's process: peers do not see fairwave's packages, and nobody reports its use to anywhere.
+
+    Compiled programs are not kept: start-up is what a user sees the first time.
+    """
     kept = {name: value for name, value in os.environ.items() if environment == OWN or name != "PYTHONPATH"}
-    return kept | {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONUNBUFFERED": "1"} | more
+    silent = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONUNBUFFERED": "1"}
+    return kept | silent | {"JAX_ENABLE_COMPILATION_CACHE": "false"} | more
 
 
 def versions(environment: str) -> dict[str, str]:

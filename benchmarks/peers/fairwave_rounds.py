@@ -146,21 +146,24 @@ def whole(job: jobs.Job) -> None:
 
 
 def whole_round(scenario: Scenario, scheme: str, local_steps: int) -> list[jobs.Pass]:
-    """What a round is defined to compute, for devices that hold equal shares of MNIST."""
+    """What a round is defined to compute, for devices that hold equal shares of MNIST, without rare evaluations."""
     devices = scenario.cell.num_devices
     asked = scenario.cell.participants or devices
     held = 60_000 // devices
     rows = min(CHUNK, held)
     chunks = held // rows
+    evaluation = (
+        jobs.Pass(rows, False, devices * chunks),  # losses of the new model
+        jobs.Pass(CHUNK, False, asked * TRIED // CHUNK),  # accuracies of received copies
+        jobs.Pass(CHUNK, False, TESTED // CHUNK),  # test accuracy
+        jobs.Pass(CHUNK, False, 2 * TESTED // CHUNK),  # losses of members and others, for the membership attack
+    )
     return [
         jobs.Pass(scenario.learning.batch_size, True, local_steps),
         # Received copies on all data of their devices, with gradients where these are exchanged.
         jobs.Pass(rows, exchanges_gradients(scenario, schemes.ALL[scheme]), asked * chunks),
         jobs.Pass(rows, False, asked * chunks),  # losses after training
-        jobs.Pass(rows, False, devices * chunks),  # losses of the new model
-        jobs.Pass(CHUNK, False, asked * TRIED // CHUNK),  # accuracies of received copies
-        jobs.Pass(CHUNK, False, TESTED // CHUNK),  # test accuracy
-        jobs.Pass(CHUNK, False, 2 * TESTED // CHUNK),  # losses of members and others, for the membership attack
+        *(evaluation if scenario.run.evaluate_every == 1 else ()),
     ]
 
 

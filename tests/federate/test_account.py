@@ -141,7 +141,7 @@ def _agent(tmp_path: Path, order: Order) -> tuple[DeviceAgent, NamedArrays]:
 
     data, private = load("mnist"), Settings()
     copy = Premises(order, data).access_point(TRACK, None).start().received
-    agent = device_agent(order, private, TRACK, 0, data, tmp_path / "diary.npz")
+    agent = device_agent(order, private, TRACK, 0, data, tmp_path / "own.diary")
     return agent, named_arrays(jax.tree.map(lambda leaf: leaf[0], copy))
 
 
@@ -151,7 +151,7 @@ def test_a_device_gives_no_gradient_that_the_scenario_does_not_have(tmp_path: Pa
     task = Task("test", *TRACK, 0, Phase.GRADIENT, 0.0, -1, -1, copy, None)
     assert agent.answer(task).status is Status.STALE
     assert agent.answer(task).arrays is None
-    assert not (tmp_path / "diary.npz").exists()
+    assert not (tmp_path / "own.diary").exists()
 
 
 def test_a_device_does_not_overspend_within_a_round(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from fairwave.data.sources import DataSet, load
-from fairwave.errors import ScenarioError
+from fairwave.errors import FederationError, ScenarioError
 from fairwave.federate.device import DeviceAgent
 from fairwave.federate.diary import Diary, replace_file
 from fairwave.federate.holdings import agreed_counts, own_samples
@@ -29,7 +29,7 @@ TRACK = Track("proposed", 0)
 
 
 def _agent(folder: Path, settings: Settings = REPEATABLE, counters: Path | None = None) -> DeviceAgent:
-    agent = device_agent(tiny(), settings, TRACK, 0, load("mnist"), folder / "diary.npz")
+    agent = device_agent(tiny(), settings, TRACK, 0, load("mnist"), folder / "own.diary")
     if counters is not None:
         agent._counters = counters
     return agent
@@ -50,12 +50,12 @@ def test_a_device_does_nothing_out_of_turn(tmp_path: Path) -> None:
     first = agent.answer(_task(3, Phase.GRADIENT, copy))
     assert first.status is Status.SENT
     assert first.round == 3
-    before = (tmp_path / "diary.npz").read_bytes()
+    before = (tmp_path / "own.diary").read_bytes()
     assert agent.answer(_task(2, Phase.GRADIENT, copy)).status is Status.STALE
     assert agent.answer(_task(2, Phase.UPDATE)).status is Status.STALE
     other = {name: array + 1.0 for name, array in copy.items()}
     assert agent.answer(_task(3, Phase.GRADIENT, other)).status is Status.STALE  # not the round's copy
-    assert (tmp_path / "diary.npz").read_bytes() == before
+    assert (tmp_path / "own.diary").read_bytes() == before
 
 
 def test_a_device_that_restarts_between_exchanges_goes_on(tmp_path: Path) -> None:
@@ -164,15 +164,15 @@ def test_without_telemetry_a_device_tells_nothing_of_its_energy(tmp_path: Path) 
 def test_a_diary_is_whole_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = _agent(tmp_path)
     agent.answer(_task(0, Phase.GRADIENT, _copy()))
-    before = (tmp_path / "diary.npz").read_bytes()
+    before = (tmp_path / "own.diary").read_bytes()
 
     def cut(self: Path, target: Path) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(Path, "replace", cut)
-        replace_file(tmp_path / "diary.npz", b"half")
-    assert (tmp_path / "diary.npz").read_bytes() == before
+        replace_file(tmp_path / "own.diary", b"half")
+    assert (tmp_path / "own.diary").read_bytes() == before
     assert isinstance(agent._diary, Diary)
     assert agent._diary.read().round == 0
 
@@ -215,3 +215,13 @@ def test_a_federation_of_devices_with_their_own_data(tmp_path: Path) -> None:
         assert np.isfinite(record["loss"][:2]).all()
     log = (tmp_path / "run" / "federation.jsonl").read_text("utf-8")
     assert "node-config: no 'data', and data.partition says that devices bring their own" in log
+
+
+def test_a_damaged_diary_is_refused(tmp_path: Path) -> None:
+    agent = _agent(tmp_path)
+    agent.answer(_task(0, Phase.GRADIENT, _copy()))
+    whole = (tmp_path / "own.diary").read_bytes()
+    for content in (whole[:-1], whole[:100] + bytes([whole[100] ^ 1]) + whole[101:], b""):
+        (tmp_path / "own.diary").write_bytes(content)
+        with pytest.raises(FederationError, match=r"own\.diary: damaged"):
+            agent._diary.read()

@@ -163,7 +163,7 @@ def test_secrets_are_private_and_stay(tmp_path: Path) -> None:
     secret = tmp_path / "run" / SECRET
     before = secret.read_bytes()
     assert secret.stat().st_mode & 0o077 == 0
-    for diary in (tmp_path / "run" / "devices").rglob("*.npz"):
+    for diary in (tmp_path / "run" / "devices").rglob("*.diary"):
         assert diary.stat().st_mode & 0o077 == 0
     federated(tiny(rounds=2), tmp_path / "run", HARDENED)
     assert secret.read_bytes() == before

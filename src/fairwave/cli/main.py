@@ -10,6 +10,7 @@ import typer
 import typer.core
 
 from fairwave.cli import audit, export, federate, plan, privacy, report, reproduce, run, runs, scenario, study, sweep
+from fairwave.cli.program_cache import keep_programs
 from fairwave.errors import FairwaveError, OutputError
 
 INTERRUPTED = 130
@@ -60,6 +61,7 @@ def _options(
 
 def main() -> None:
     """Run the command line: one line and a telling exit code for what a user can mend, a traceback for a bug."""
+    keep_programs()
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()

@@ -61,8 +61,9 @@ class Copies(eqx.Module):
         _, first, new = np.unique(np.asarray(self.each.released), return_index=True, return_inverse=True)
         held = np.asarray(self.each.place)[first]
         models = jax.tree.map(lambda leaf: np.asarray(leaf)[held], self.models)
-        place = jnp.asarray(new.reshape(-1), self.each.place.dtype)
-        return Copies(models, dataclasses.replace(self.each, place=place))
+        place = new.reshape(-1).astype(self.each.place.dtype)
+        compact: Copies = eqx.tree_at(lambda copies: (copies.models, copies.each.place), self, (models, place))
+        return compact
 
     def with_room(self) -> Copies:
         """With place for one more model."""

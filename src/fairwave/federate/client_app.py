@@ -50,7 +50,7 @@ def app_of(brief: Callable[[], Brief], home: Path | None = None, *, keeps_progra
                 agreed = brief()
                 _check(task, agreed, context)
                 data = load_once(str(context.node_config.get("data", agreed.order.scenario.data.source)))
-                diary = own_home / f"device-{device}" / task.federation / f"{task.scheme}-{task.seed}.npz"
+                diary = own_home / f"device-{device}" / task.federation / f"{task.scheme}-{task.seed}.diary"
                 track = Track(task.scheme, task.seed)
                 agents[which] = device_agent(agreed.order, agreed.settings, track, device, data, diary)
             answer = agents[which].answer(task)

@@ -8,6 +8,7 @@ is no second release.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 import secrets
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from fairwave.errors import FederationError
 from fairwave.federate.protocol import NamedArrays, named_arrays, tree_of
 from fairwave.learning.model import Tree
 from fairwave.policy.effort_fit import EffortMemory
@@ -61,6 +63,10 @@ class Page:
     """What else it said with the update."""
 
 
+DIGEST = 16
+"""Bytes at the beginning of the file, of all that follows."""
+
+
 class Diary:
     """The file of one page."""
 
@@ -71,7 +77,14 @@ class Diary:
         """The page as it was last written, or an empty one."""
         if not self._path.exists():
             return Page(memory=self._first, personal=self._personal)
-        held = unpack(self._path.read_bytes())
+        content = self._path.read_bytes()
+        digest, content = content[:DIGEST], content[DIGEST:]
+        if digest != _digest(content):
+            raise FederationError(
+                f"{self._path}: damaged, and with it what this device has spent of its privacy budget; bring back a "
+                "copy that was made after its last round, or leave this federation"
+            )
+        held = unpack(content)
         page = Page(memory=tree_of(_group(held, "memory"), self._first))
         for name in _NUMBERS:
             setattr(page, name, int(held[name]))
@@ -95,7 +108,8 @@ class Diary:
             groups["personal"] = named_arrays(page.personal)
         held |= {f"{group}/{name}": array for group, arrays in groups.items() for name, array in arrays.items()}
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        replace_file(self._path, pack(held))
+        content = pack(held)
+        replace_file(self._path, _digest(content) + content)
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -111,6 +125,10 @@ def replace_file(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=DIGEST).digest()
 
 
 def _group(held: dict[str, np.ndarray], group: str) -> NamedArrays:

@@ -187,3 +187,15 @@ def test_a_foreign_model_can_be_trained(data):
     records = [record for _, record in iterate(run, 5)]
     assert float(records[-1].loss.mean()) < 0.5 * float(records[0].received_loss.mean())
     assert np.isnan(records[-1].test_accuracy)
+
+
+def test_models_are_evaluated_at_the_cadence_and_nothing_else_changes(data):
+    every, third = (
+        [record for _, record in iterate(cell(data, "proposed", f"run.evaluate_every={n}"), 4)] for n in (1, 3)
+    )
+    for number, (all_known, some) in enumerate(zip(every, third, strict=True)):
+        known = number == 2
+        for name in ("global_loss", "test_accuracy", "membership_auc", "received_accuracy"):
+            assert np.isfinite(getattr(all_known, name)).all() and np.isfinite(getattr(some, name)).all() == known
+        for name in ("loss", "received_loss", "deviation", "noise_std"):
+            assert (np.asarray(getattr(all_known, name)) == np.asarray(getattr(some, name))).all()
