@@ -27,6 +27,11 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the run; left out, runs/ and the name of the scenario.")
     ] = None,
+    coordinator: Annotated[
+        str | None, typer.Option(help="HOST:PORT of process 0, to spread the devices over processes or machines.")
+    ] = None,
+    processes: Annotated[int | None, typer.Option(help="How many processes there are.", show_default=False)] = None,
+    process: Annotated[int | None, typer.Option(help="Which one this is, from 0.", show_default=False)] = None,
 ) -> None:
     """Train schemes side by side: real data, the same channels, every round stored as it ends.
 
@@ -41,8 +46,11 @@ def run(
       fairwave run paper-clean --rounds 50 --seeds 0..4 --out runs/clean
 
       fairwave run paper --schemes proposed,max_power,priced --set cell.num_devices=20 --out runs/twenty
+
+      fairwave run paper --set cell.num_devices=10000 --coordinator gpu0:9000 --processes 2 --process 0
     """
     from fairwave import schemes as registry
+    from fairwave.runs.hosts import follow, join
     from fairwave.runs.order import Order, objection
     from fairwave.scenario.loading import load_scenario
 
@@ -53,6 +61,11 @@ def run(
         seeds_in(seeds) if seeds else (scenario.run.seed,),
         scenario.run.num_rounds if rounds is None else rounds,
     )
+    if coordinator is not None:
+        join(coordinator, processes, process)
+        if process:
+            follow(order)
+            return
     start(order, out or Path("runs") / Path(source).stem)
 
 

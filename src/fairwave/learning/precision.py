@@ -13,7 +13,8 @@ from fairwave.scenario.learning import Precision
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
-_NAMES: dict[Precision, str] = {"float32": "float32", "tf32": "tensorfloat32", "bf16": "bfloat16"}
+_NAMES: dict[Precision, str] = {"float32": "float32", "tf32": "tensorfloat32", "bf16": "BF16_BF16_F32"}
+"""As JAX calls them; what it calls "bfloat16" is TF32 on a GPU."""
 
 
 def computed_in(precision: Precision, function: Callable[Given, Result]) -> Callable[Given, Result]:
@@ -21,7 +22,7 @@ def computed_in(precision: Precision, function: Callable[Given, Result]) -> Call
 
     @functools.wraps(function)
     def computed(*args: Given.args, **named: Given.kwargs) -> Result:
-        with jax.default_matmul_precision(_NAMES[precision]):
+        with jax.default_matmul_precision(_NAMES["float32" if jax.default_backend() == "cpu" else precision]):
             return function(*args, **named)
 
     return computed

@@ -18,6 +18,7 @@ from fairwave.errors import SolveError, StoreError
 from fairwave.policy.plan import LARGEST_VIOLATION
 from fairwave.runs.database import FILE, locked
 from fairwave.runs.folder import holds_run, is_federation, make_folder, planned, refuse_federation, surroundings
+from fairwave.runs.hosts import Turn, announce
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import pack_state, unpack_state
 from fairwave.runs.results import to_dataset
@@ -127,11 +128,13 @@ def _work_through(
         if track not in left:
             watch(Step(track, now.rounds, now.mean_loss, now.test_accuracy))
     if not left:
+        announce(None)
         return False
     store.extend(order, surroundings())
     workshop = workshop or Workshop(order, execution=execution)
     for track in left:
         _run_track(store, workshop, track, watch)
+    announce(None)
     return True
 
 
@@ -140,6 +143,7 @@ def _run_track(store: RunStore, workshop: Workshop, track: Track, watch: Watch) 
     store.begin(track, workshop.fingerprint(cell), workshop.layout(cell))
     first, checkpoint = store.summary(track).rounds, store.checkpoint(track)
     state = None if checkpoint is None else unpack_state(checkpoint, like=cell.start())
+    announce(Turn(track, first, order.rounds, checkpoint))
     energies = [_energy(record) for record in store.records(track)]
     watch(Step(track, first))
     for number, (after, record) in enumerate(iterate(cell, order.rounds, state, first), start=first):
