@@ -50,6 +50,7 @@ def run(
       fairwave run paper --set cell.num_devices=10000 --coordinator gpu0:9000 --processes 2 --process 0
     """
     from fairwave import schemes as registry
+    from fairwave.errors import ArgumentError
     from fairwave.runs.hosts import follow, join
     from fairwave.runs.order import Order, objection
     from fairwave.scenario.loading import load_scenario
@@ -61,6 +62,8 @@ def run(
         seeds_in(seeds) if seeds else (scenario.run.seed,),
         scenario.run.num_rounds if rounds is None else rounds,
     )
+    if coordinator is None and (processes is not None or process is not None):
+        raise ArgumentError("--processes and --process: need --coordinator, where process 0 is met")
     if coordinator is not None:
         join(coordinator, processes, process)
         if process:

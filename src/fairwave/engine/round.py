@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float
 from fairwave.engine import cheating
 from fairwave.engine.access_point import aggregate_and_release, can_be_made_again
 from fairwave.engine.attendance import Attendance
-from fairwave.engine.copies import Copies, all_made, first_copies
+from fairwave.engine.copies import Copies, all_made
 from fairwave.engine.device import Work
 from fairwave.engine.groundwork import Groundwork
 from fairwave.engine.maps import (
@@ -31,9 +31,11 @@ from fairwave.engine.maps import (
 from fairwave.engine.scoring import Uploads
 from fairwave.engine.state import RoundRecord, State
 from fairwave.engine.steps import (
+    Keeping,
     among_all,
     first_state,
     fit_efforts,
+    for_each,
     in_place,
     loss_of_all,
     mean_of_gradients,
@@ -55,18 +57,20 @@ class Cell(Groundwork):
         """Before the first round: everybody holds the same random model."""
         window = self.scenario.utility.effort_window
         with jax.enable_x64(True):
-            state: State = self.equipped(first_state(self.model, window, self.root, self.fleet.effort, self.devices))
-            past, received = self.cast.start(state.received), state.received
-            if past is None and can_be_made_again(self.practice):
-                alike = self.scheme.same_for_all and self.scenario.privacy.broadcast
-                received = first_copies(state.global_params, self.devices, alike)
+            state: State = self.equipped(
+                first_state(self.model, window, self.root, self.fleet.effort, self.devices, self._kept())
+            )
             return dataclasses.replace(
                 state,
-                received=received,
-                past=past,
-                personal=state.received if self.scheme.personal else None,
+                past=self.cast.start(state.received),
+                personal=for_each(state.global_params, self.devices) if self.scheme.personal else None,
                 used_energy_j=None if self.capacity_j is None else jnp.zeros_like(self.capacity_j),
             )
+
+    def _kept(self) -> Keeping:
+        if self.scenario.cheating.adversaries or not can_be_made_again(self.practice):
+            return "models"
+        return "copies alike" if self.scheme.same_for_all and self.scenario.privacy.broadcast else "copies"
 
     def copies(self, state: State) -> Tree:
         """Every device's copy as a model, with a leading device axis."""

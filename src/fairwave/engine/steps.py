@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -12,6 +13,7 @@ from jaxtyping import Array, Int
 
 from fairwave.engine.attendance import Attendance, only
 from fairwave.engine.battery import covers
+from fairwave.engine.copies import first_copies
 from fairwave.engine.state import Books, State
 from fairwave.keys import Stream, device_key
 from fairwave.learning.aggregate import mean_gradient
@@ -57,12 +59,18 @@ def membership_auc(model: Model, params: Tree, members: tuple[Array, Array], oth
     return loss_attack_auc(sample_losses(model, params, *members), sample_losses(model, params, *others))
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def first_state(model: Model, effort_window: int, root: Key, effort: Effort, devices: Array) -> State:
+Keeping = Literal["models", "copies", "copies alike"]
+"""How devices' copies are kept: as models, or as what they are made of, with noise of their own or everybody's."""
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 5))
+def first_state(
+    model: Model, effort_window: int, root: Key, effort: Effort, devices: Array, kept: Keeping = "models"
+) -> State:
     """Before the first round, of access point and devices."""
     each = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, devices.shape), effort)
     return State(
-        **vars(first_books(model, root, devices)),
+        **vars(first_books(model, root, devices, kept)),
         memory=jax.vmap(lambda one: no_memory(one, effort_window))(each),
         past=None,
         personal=None,
@@ -70,19 +78,29 @@ def first_state(model: Model, effort_window: int, root: Key, effort: Effort, dev
     )
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def first_books(model: Model, root: Key, devices: Array) -> Books:
+@functools.partial(jax.jit, static_argnums=(0, 3))
+def first_books(model: Model, root: Key, devices: Array, kept: Keeping = "models") -> Books:
     """Before the first round: everybody holds the same random model."""
     params = model.init(device_key(root, 0, Stream.INITIAL_MODEL, 0))
+    if kept == "models":
+        received = for_each(params, devices)
+    else:
+        received = first_copies(params, devices, alike=kept == "copies alike")
     return Books(
         global_params=params,
-        received=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*devices.shape, *leaf.shape)), params),
+        received=received,
         deviation=jnp.zeros(devices.shape),
         score=no_score(devices.size),
         spent=jnp.zeros(devices.shape, jnp.int64),
         dossier=None,
         scheme_memory=(),
     )
+
+
+@jax.jit
+def for_each(params: Tree, devices: Array) -> Tree:
+    """The same model for every device."""
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*devices.shape, *leaf.shape)), params)
 
 
 @jax.jit

@@ -78,7 +78,8 @@ def milestones(results: xr.Dataset) -> list[int]:
 
 def evaluated(results: xr.Dataset, name: str) -> xr.DataArray:
     """What is known of models in evaluated rounds only, told in the rounds that follow as well, up to the next."""
-    every = json.loads(results.attrs["scenario"])["run"]["evaluate_every"]
+    described = results.attrs.get("scenario")  # only stored results have one
+    every = json.loads(described)["run"]["evaluate_every"] if described else 1
     values = results[name]
     for _ in range(min(every, results.sizes["round"]) - 1):
         values = values.fillna(values.shift(round=1))

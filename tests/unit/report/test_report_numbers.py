@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 
@@ -17,6 +18,7 @@ from fairwave.report.page import conclusions, write_report
 from fairwave.report.privacy_account import run_account
 from fairwave.report.section import RunReport, section
 from fairwave.report.statistics import (
+    evaluated,
     fairness_over_seeds,
     last_value,
     loss_spread,
@@ -113,6 +115,19 @@ def test_schemes_are_compared_over_the_rounds_that_both_have(results):
     said = {claim.claim: claim.measured.mean for claim in headlines(results)}
     assert said["mean training loss against max_power"] == pytest.approx(5.0)
     assert "max_power with seed 0 has 20" in section(RunReport("a", results, "", [], ACCOUNT), 1)
+
+
+def test_what_was_evaluated_is_told_until_the_next_time_and_no_longer(results):
+    accuracy = results["test_accuracy"]
+    rounds = accuracy.sizes["round"]
+    known = np.arange(1, rounds + 1) % 3 == 0
+    results["test_accuracy"] = accuracy.where(xr.DataArray(known, dims="round"))
+    results.attrs["scenario"] = json.dumps({"run": {"evaluate_every": 3}})
+    told = evaluated(results, "test_accuracy").transpose("round", ...).values
+    expected = accuracy.transpose("round", ...).values
+    for place in range(rounds):
+        last = (place + 1) // 3 * 3 - 1
+        assert np.isnan(told[place]).all() if last < 0 else (told[place] == expected[last]).all()
 
 
 def test_a_diverged_participant_is_not_hidden_and_an_absent_one_does_not_count(results):
