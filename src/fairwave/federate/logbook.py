@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import secrets
 import time
@@ -20,7 +21,7 @@ from fairwave.engine.state import Books
 from fairwave.errors import StoreError
 from fairwave.federate.brief import Brief, refuse_several
 from fairwave.federate.diary import replace_file
-from fairwave.federate.protocol import named_arrays
+from fairwave.federate.protocol import NamedArrays, named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.runs.database import damaged, locked
 from fairwave.runs.folder import (
@@ -36,7 +37,7 @@ from fairwave.runs.folder import (
     surroundings,
 )
 from fairwave.runs.order import Track
-from fairwave.runs.packing import pack, pack_state, unpack_state
+from fairwave.runs.packing import pack_state, unpack_state
 from fairwave.runs.store import RunStore
 from fairwave.types import Key
 
@@ -147,7 +148,7 @@ class Logbook:
         round_name = f"-round-{number + 1}" if self._brief.settings.keep_models == "all" else ""
         (self.folder / MODELS).mkdir(exist_ok=True)
         model = self.folder / MODELS / f"{track.scheme}-{track.seed}{round_name}.npz"
-        replace_file(model, pack(named_arrays(books.global_params)))
+        replace_file(model, _as_npz(named_arrays(books.global_params)))
         self.store.append(track, number, arrays, releases, pack_state(books), last=last)
         self._asked(track).unlink(missing_ok=True)
 
@@ -171,3 +172,10 @@ def note(folder: Path, event: str, **details: object) -> dict[str, Any]:
     with (folder / LOG).open("a", encoding="utf-8") as handle:
         handle.write(json.dumps(line) + "\n")
     return line
+
+
+def _as_npz(arrays: NamedArrays) -> bytes:
+    """For readers outside of fairwave."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
