@@ -50,6 +50,10 @@ Hear = Callable[[dict[str, Any]], None]
 """Told of every line of the log."""
 
 
+PREDECESSOR_LEAVES_S = 60.0
+"""How long an access point whose SuperLink was killed may take to notice."""
+
+
 class Logbook:
     """A run folder held for writing by the access point."""
 
@@ -60,7 +64,7 @@ class Logbook:
         if not holds_run(self.folder):
             make_folder(self.folder, known=(LOG, SECRET, DEVICES, LOGS, MODELS))
             self.folder.chmod(0o700)  # its checkpoint has the model without noise, and everybody's copy
-        self._lock = locked(self.folder)
+        self._lock = locked(self.folder, PREDECESSOR_LEAVES_S)
         self._lock.__enter__()
         try:
             self.store = self._opened()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -13,6 +14,7 @@ from fairwave.errors import FairwaveError, OutputError, StoreError
 
 FILE = "run.sqlite"
 LOCK = "run.lock"
+LOOK_AGAIN_S = 0.1
 TABLES = """
 CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE track (
@@ -89,10 +91,11 @@ def _operational(path: Path, what: str) -> FairwaveError:
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold a run for writing; the lock ends with the process, however that ends.
+def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
+    """Hold a run for writing, for which another program may take so long to let go of it.
 
-    Its file stays: removing it would let two programs lock two files of the same name.
+    The lock ends with the process, however that ends. Its file stays: removing it would let two programs lock two files
+    of the same name.
     """
     path = folder / LOCK
     try:
@@ -102,7 +105,10 @@ def locked(folder: Path) -> Iterator[None]:
             f"{path}: cannot be written ({error.strerror}); choose a writable folder with --out"
         ) from None
     with handle:
-        if not _take(handle):
+        end = time.monotonic() + wait_s
+        while not (taken := _take(handle)) and time.monotonic() < end:
+            time.sleep(LOOK_AGAIN_S)
+        if not taken:
             raise StoreError(f"{folder}: another fairwave is running it; wait for it, or end it")
         yield
 
