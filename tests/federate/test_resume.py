@@ -10,6 +10,7 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from fairwave.errors import FederationError, StoreError
+from fairwave.federate import logbook
 from fairwave.federate.brief import Brief
 from fairwave.federate.logbook import Logbook
 from fairwave.federate.records import ARRAYS
@@ -197,7 +198,8 @@ def test_simulations_and_federations_do_not_mix(tmp_path: Path) -> None:
         federated(tiny("learning.learning_rate=0.5", rounds=1), tmp_path / "federation")
 
 
-def test_two_access_points_cannot_share_a_run(tmp_path: Path) -> None:
+def test_two_access_points_cannot_share_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logbook, "PREDECESSOR_LEAVES_S", 0.3)
     brief = Brief(tiny(rounds=1), REPEATABLE)
     first, second = (Logbook(tmp_path / "run", brief, "test") for _ in range(2))
     with first, pytest.raises(StoreError, match="another fairwave is running it"), second:
