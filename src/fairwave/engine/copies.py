@@ -107,13 +107,17 @@ def all_made(copies: Copies, root: Key) -> Tree:
     return jax.vmap(lambda each: made(copies.models, root, each))(copies.each)
 
 
+def copy_noise(root: Key, number: Count, noise_index: Count, size: int) -> Params:
+    """Standard noise of one copy that is released in a round."""
+    return standard_normal(device_key(root, number, Stream.RELEASE_NOISE, noise_index), (size,))
+
+
 def made(models: Tree, root: Key, copy: Copy) -> Tree:
     """One device's copy as a model."""
     flat, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[copy.place], models))
 
     def noisy() -> Params:
-        key = device_key(root, copy.released, Stream.RELEASE_NOISE, copy.noise_index)
-        noise = standard_normal(key, flat.shape)
+        noise = copy_noise(root, copy.released, copy.noise_index, flat.size)
         return released_copy(flat, copy.std.astype(flat.dtype)[None], noise[None])[0]
 
     return unravel(jax.lax.cond(copy.std > 0.0, noisy, lambda: flat))

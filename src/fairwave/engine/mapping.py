@@ -102,10 +102,11 @@ class DeviceMap:
                 done = self._serial(shared, _part(own, first, size))
                 return jax.tree.map(lambda leaf: leaf.block_until_ready(), done)
 
+        alone = []
         if size not in self._compiled:  # threads would compile once each
             self._compiled.add(size)
-            work(0)
-        return _joined(list(_pool(threads).map(work, firsts)), num_devices)
+            alone = [work(0)]
+        return _joined([*alone, *_pool(threads).map(work, firsts[len(alone) :])], num_devices)
 
     def _program(self, form: Form, chunk: int | None, shared: Tree, own: Tree) -> Callable[[Any, Any], Tree]:
         """Compiled for these shapes, once."""

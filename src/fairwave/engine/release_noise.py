@@ -7,21 +7,24 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from fairwave.defences.base import PAST
+from fairwave.engine.copies import copy_noise
 from fairwave.engine.scoring import Practice
 from fairwave.engine.state import Books
-from fairwave.keys import Stream, device_key
 from fairwave.learning.model import flat_rows
 from fairwave.privacy.nested import nested
-from fairwave.privacy.noise import standard_normal
 from fairwave.types import Count, Key, PerDevice, UpdatePerDevice
+
+
+def is_broadcast(practice: Practice) -> bool:
+    """Whether everybody's copy is the same."""
+    return practice.scheme.same_for_all and practice.privacy.broadcast
 
 
 def drawn_noise(practice: Practice, levels: PerDevice, root: Key, number: Count, size: int) -> UpdatePerDevice:
     """Standard noise of every device's copy in a round, as its address and the levels of all have it."""
     devices = jnp.arange(levels.size)
-    alike = practice.scheme.same_for_all and practice.privacy.broadcast
-    noise = jax.vmap(lambda index: standard_normal(device_key(root, number, Stream.RELEASE_NOISE, index), (size,)))(
-        jnp.zeros_like(devices) if alike else devices
+    noise = jax.vmap(lambda index: copy_noise(root, number, index, size))(
+        jnp.zeros_like(devices) if is_broadcast(practice) else devices
     )
     return nested(levels, noise) if practice.privacy.copies == "nested" else noise
 

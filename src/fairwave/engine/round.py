@@ -28,6 +28,7 @@ from fairwave.engine.maps import (
     received_loss_map,
     training_map,
 )
+from fairwave.engine.release_noise import is_broadcast
 from fairwave.engine.scoring import Uploads
 from fairwave.engine.state import RoundRecord, State
 from fairwave.engine.steps import (
@@ -70,7 +71,7 @@ class Cell(Groundwork):
     def _kept(self) -> Keeping:
         if self.scenario.cheating.adversaries or not can_be_made_again(self.practice):
             return "models"
-        return "copies alike" if self.scheme.same_for_all and self.scenario.privacy.broadcast else "copies"
+        return "copies alike" if is_broadcast(self.practice) else "copies"
 
     def copies(self, state: State) -> Tree:
         """Every device's copy as a model, with a leading device axis."""

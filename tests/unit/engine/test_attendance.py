@@ -7,8 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import fairwave
-from fairwave import schemes
 from fairwave.data.partition import share_out
 from fairwave.data.sources import DataSet
 from fairwave.engine.attendance import Window, attendance
@@ -16,8 +14,8 @@ from fairwave.engine.releases import releases
 from fairwave.engine.round import Cell
 from fairwave.errors import ScenarioError
 from fairwave.keys import run_key
-from fairwave.learning.models import model_of
 from fairwave.scenario.partition import Iid
+from tests.oracles.cells import small_cell
 from tests.oracles.clusters import clusters
 
 DEVICES = 6
@@ -29,14 +27,7 @@ def data() -> DataSet:
 
 
 def cell(data: DataSet, name: str, *overrides: str) -> Cell:
-    scenario = fairwave.load_scenario(
-        "paper-clean",
-        [
-            f"cell.num_devices={DEVICES}", "learning.layer_sizes=[30, 8, 3]", "learning.batch_size=16",
-            "learning.learning_rate=0.05", "compute.bits_per_iteration=802816", *overrides,
-        ],
-    )  # fmt: skip
-    return Cell(scenario, schemes.ALL[name], model_of(scenario.learning), data)
+    return small_cell(data, name, f"cell.num_devices={DEVICES}", "learning.learning_rate=0.05", *overrides)
 
 
 def leaves(tree) -> list[np.ndarray]:

@@ -8,15 +8,13 @@ import jax
 import numpy as np
 import pytest
 
-import fairwave
-from fairwave import schemes
 from fairwave.data.sources import DataSet
 from fairwave.engine import round as rounds
 from fairwave.engine.copies import ROOM, Copies
 from fairwave.engine.round import Cell
 from fairwave.engine.state import State
-from fairwave.learning.models import model_of
 from fairwave.runs.packing import pack_state, unpack_state
+from tests.oracles.cells import small_cell
 from tests.oracles.clusters import clusters
 
 DEVICES = 24
@@ -29,14 +27,7 @@ def data() -> DataSet:
 
 
 def cell(data: DataSet, name: str, *overrides: str) -> Cell:
-    scenario = fairwave.load_scenario(
-        "paper-clean",
-        [
-            f"cell.num_devices={DEVICES}", "learning.layer_sizes=[30, 8, 3]", "learning.batch_size=16",
-            "compute.bits_per_iteration=802816", *overrides,
-        ],
-    )  # fmt: skip
-    return Cell(scenario, schemes.ALL[name], model_of(scenario.learning), data)
+    return small_cell(data, name, f"cell.num_devices={DEVICES}", *overrides)
 
 
 def play(run: Cell, count: int, state: State | None = None, first: int = 0) -> list[State]:
