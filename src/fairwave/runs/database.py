@@ -46,7 +46,11 @@ def connect(path: Path, write: bool) -> sqlite3.Connection:
     mode = "rwc" if write else "rw" if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) else "ro"
     with failures(path):
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=30.0, isolation_level=None
+            f"{path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=30.0,
+            isolation_level=None,
+            check_same_thread=False,  # one thread at a time, but not always the same
         )
         connection.execute("PRAGMA synchronous = FULL" if write else "PRAGMA query_only = ON")
         return connection

@@ -52,7 +52,7 @@ def event_of(words: Sequence[Any], arrays: bytes) -> ReleaseEvent:
 
 def pack_state(state: Books) -> bytes:
     """The leaves of a state, in order; first, where copies are kept as what they are made of, of how many models."""
-    places: Arrays = {}
+    state, places = jax.device_get(state), {}
     if isinstance(state.received, Copies):
         state = dataclasses.replace(state, received=state.received.compact())
         places = {PLACES: np.asarray(state.received.places)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +13,10 @@ import numpy as np
 from fairwave.engine.mapping import BEST_HERE, Execution
 from fairwave.engine.records import Arrays, as_arrays, mean_of_participants
 from fairwave.engine.releases import releases
-from fairwave.engine.state import RoundRecord
+from fairwave.engine.state import RoundRecord, State
 from fairwave.errors import SolveError, StoreError
 from fairwave.policy.plan import LARGEST_VIOLATION
+from fairwave.runs.background import in_background
 from fairwave.runs.database import FILE, locked
 from fairwave.runs.folder import holds_run, is_federation, make_folder, planned, refuse_federation, surroundings
 from fairwave.runs.hosts import Turn, announce
@@ -144,10 +145,12 @@ def _run_track(store: RunStore, workshop: Workshop, track: Track, watch: Watch) 
     first, checkpoint = store.summary(track).rounds, store.checkpoint(track)
     state = None if checkpoint is None else unpack_state(checkpoint, like=cell.start())
     announce(Turn(track, first, order.rounds, checkpoint))
-    energies = [_energy(record) for record in store.records(track)]
+    energy = _Energy(order.scenario.cell.num_devices)
+    for stored in store.records(track):
+        energy.add(stored)
     watch(Step(track, first))
-    for number, (after, record) in enumerate(iterate(cell, order.rounds, state, first), start=first):
-        _certify(track, number, record)
+
+    def keep(number: int, after: State, record: RoundRecord) -> None:
         arrays = as_arrays(record)
         events = releases(
             cell.guard, record, gradient_exchange=cell.exchanges, local_std=cell.local_std,
@@ -155,8 +158,14 @@ def _run_track(store: RunStore, workshop: Workshop, track: Track, watch: Watch) 
         )  # fmt: skip
         done = target_reached(cell.scenario.run, record) or not cell.can_go_on(after, number + 1)
         store.append(track, number, arrays, events, pack_state(after), last=done)
-        energies.append(_energy(arrays))
-        watch(_step(track, number + 1, arrays, energies))
+        energy.add(arrays)
+        loss, accuracy = mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"])
+        watch(Step(track, number + 1, loss, accuracy, energy.std_j()))
+
+    with in_background() as hand_over:
+        for number, (after, record) in enumerate(iterate(cell, order.rounds, state, first), start=first):
+            _certify(track, number, record)
+            hand_over(functools.partial(keep, number, after, record))
 
 
 def _certify(track: Track, number: int, record: RoundRecord) -> None:
@@ -169,13 +178,18 @@ def _certify(track: Track, number: int, record: RoundRecord) -> None:
         )
 
 
-def _energy(arrays: Arrays) -> np.ndarray:
-    """Energy of the devices that uploaded, NaN for the others."""
-    return np.where(arrays["participating"] & ~arrays["outage"], arrays["energy_j"], np.nan)
+class _Energy:
+    """What each device has spent per upload, so far."""
 
+    def __init__(self, num_devices: int) -> None:
+        self._total_j, self._uploads = np.zeros(num_devices), np.zeros(num_devices)
 
-def _step(track: Track, rounds: int, arrays: Arrays, energies: list[np.ndarray]) -> Step:
-    with warnings.catch_warnings():  # a device that never uploaded has no mean
-        warnings.simplefilter("ignore", RuntimeWarning)
-        spread = float(np.nanstd(np.nanmean(energies, axis=0)))
-    return Step(track, rounds, mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"]), spread)
+    def add(self, arrays: Arrays) -> None:
+        uploaded = arrays["participating"] & ~arrays["outage"]
+        self._total_j += np.where(uploaded, arrays["energy_j"], 0.0)
+        self._uploads += uploaded
+
+    def std_j(self) -> float:
+        """Over the devices that have uploaded at all."""
+        told = self._uploads > 0
+        return float(np.std(self._total_j[told] / self._uploads[told])) if told.any() else float("nan")

@@ -65,7 +65,7 @@ def iterate(
     current = cell.start() if state is None else state
     for number in range(first, num_rounds):
         current, record = cell.round(current, number)
-        record = jax.tree.map(np.asarray, record)
+        record = jax.device_get(record)
         yield current, record
         if target_reached(cell.scenario.run, record) or not cell.can_go_on(current, number + 1):
             return
