@@ -133,7 +133,8 @@ def main() -> None:
         print(f"K = {size:6d}  {times}  {each['peak_bytes'] / 2**30:6.2f} GiB  ({where})", flush=True)
     if options.out:
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
-        options.out.write_text(json.dumps({"date": today, "command": sys.argv[1:], "sizes": found}, indent=1))
+        asked = ["--devices", options.devices, "--rounds", str(options.rounds), "--precision", options.precision]
+        options.out.write_text(json.dumps({"date": today, "command": asked, "sizes": found}, indent=1))
 
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ def test_what_is_printed_is_what_dp_accounting_gives_for_the_steps_that_were_mad
 ROW = r"\n +(\d+) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+)"
 
 
+@pytest.mark.slow
 def test_a_budget_stops_devices_and_then_the_run(cli, tmp_path):
     """A loose budget is never met; a tight one ends the run early, with nobody above it."""
     folder = tmp_path / "tight"

@@ -121,7 +121,9 @@ class DeviceMap:
                 each = functools.partial(serially, self._function) if serial else functools.partial(at_once, chunk)
                 self._programs[key] = sharded(each)
             else:
-                self._programs[key] = largest_fitting(at_once, chunk, shared, own)
+                num_devices = jax.tree.leaves(own)[0].shape[0]
+                most = num_devices if self._length is None else company(num_devices)
+                self._programs[key] = largest_fitting(at_once, chunk, most, shared, own)
         return self._programs[key]
 
 
@@ -146,14 +148,18 @@ def by_length(
 ) -> Tree:
     """So many devices at a time, the quick ones together, since each chunk takes as long as its slowest."""
     num_devices = jax.tree.leaves(own)[0].shape[0]
-    company = -(-num_devices // -(-num_devices // ENOUGH_COMPANY))
-    chunk = company if chunk is None else min(chunk, company)
+    chunk = min(chunk or num_devices, company(num_devices))
     if chunk >= num_devices:
         return vectorised(function, None, shared, own)
     order = jnp.argsort(length(own))
     sorted_results = vectorised(function, chunk, shared, jax.tree.map(lambda leaf: leaf[order], own))
     back = jnp.argsort(order)
     return jax.tree.map(lambda leaf: leaf[back], sorted_results)
+
+
+def company(num_devices: int) -> int:
+    """The size of equal parts of all devices, none larger than is enough."""
+    return -(-num_devices // -(-num_devices // ENOUGH_COMPANY))
 
 
 @functools.cache

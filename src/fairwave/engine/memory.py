@@ -17,13 +17,16 @@ Chunked = Callable[[int | None, Any, Any], Tree]
 """A program that computes so many devices at a time, or all."""
 
 
-def largest_fitting(program: Chunked, chunk: int | None, shared: Tree, own: Tree) -> jax.stages.Compiled:
-    """The program compiled for as many devices at a time as fit into free memory, or for `chunk` of them."""
+def largest_fitting(program: Chunked, chunk: int | None, most: int, shared: Tree, own: Tree) -> jax.stages.Compiled:
+    """The program compiled for as many devices at a time as fit into free memory, or for `chunk` of them.
+
+    `most` is how many it computes at a time where it is not told.
+    """
     compiled = _compiled(program, chunk, shared, own)
     budget = free_bytes()
     if chunk is not None or budget is None:
         return compiled
-    chunk = jax.tree.leaves(own)[0].shape[0]
+    chunk = most
     while (needed := _scratch_bytes(compiled)) > budget and chunk > 1:
         # In proportion, for what a program needs besides the devices' own is small.
         chunk = min(chunk // 2, max(1, int(chunk * budget / needed)))

@@ -22,8 +22,6 @@ class Interval:
 
 def interval(values: ArrayLike) -> Interval:
     """Student's interval for the mean of independent values; those that are not finite are left out."""
-    from scipy.stats import t
-
     finite = np.asarray(values, dtype=np.float64).ravel()
     finite = finite[np.isfinite(finite)]
     if finite.size == 0:
@@ -31,7 +29,9 @@ def interval(values: ArrayLike) -> Interval:
     mean = float(finite.mean())
     if finite.size == 1:
         return Interval(mean, np.nan, np.nan, 1)
-    half = float(t.ppf(0.5 + LEVEL / 2, finite.size - 1)) * float(finite.std(ddof=1)) / finite.size**0.5
+    from scipy.special import stdtrit  # scipy.stats has it too, and takes a second to import
+
+    half = float(stdtrit(finite.size - 1, 0.5 + LEVEL / 2)) * float(finite.std(ddof=1)) / finite.size**0.5
     return Interval(mean, mean - half, mean + half, int(finite.size))
 
 

@@ -72,6 +72,7 @@ def test_a_stored_state_goes_on_where_it_was(data):
     assert pack_state(again[-1]) == pack_state(states[-1])
 
 
+@pytest.mark.slow
 def test_a_checkpoint_grows_by_numbers_not_by_models(data):
     few, many = (cell(data, "proposed", f"cell.num_devices={count}") for count in (12, 24))
     sizes = [len(pack_state(play(run, 1)[-1])) for run in (few, many)]

@@ -15,7 +15,7 @@ import pytest
 import fairwave
 from fairwave import schemes
 from fairwave.data.sources import DataSet
-from fairwave.engine import memory
+from fairwave.engine import mapping, memory
 from fairwave.engine.mapping import BEST_HERE, DeviceMap, Execution
 from fairwave.engine.round import Cell
 from fairwave.learning.models import model_of
@@ -58,7 +58,7 @@ def agree(ours: list[np.ndarray], theirs: list[np.ndarray]) -> None:
         np.testing.assert_allclose(a, b, rtol=0, atol=TOLERANCE * max(scale, 1e-3))
 
 
-@pytest.mark.parametrize("name", ["proposed", "ditto", "fair_noise_only"])
+@pytest.mark.parametrize("name", ["proposed", pytest.param("ditto", marks=pytest.mark.slow), "fair_noise_only"])
 def test_all_forms_agree(data, name):
     first, *others = [played(data, name, form) for form in FORMS]
     for other in others:
@@ -73,21 +73,33 @@ def test_results_are_in_the_order_of_the_devices(form, count):
     np.testing.assert_array_equal(squares(jnp.asarray(1.0), own, form)["sum"], 1 + np.arange(count) ** 2)
 
 
-def test_a_program_too_large_for_memory_is_chunked(monkeypatch):
-    asked = []
-    compiled = memory._compiled
+@pytest.fixture
+def asked(monkeypatch):
+    """How many devices at a time every program was compiled for, on a GPU that has little memory left."""
+    chunks, compiled = [], memory._compiled
 
     def told(program, chunk, *rest):
-        asked.append(chunk)
+        chunks.append(chunk)
         return compiled(program, chunk, *rest)
 
     monkeypatch.setattr(memory, "_compiled", told)
     monkeypatch.setattr(memory, "free_bytes", lambda: 200_000)
+    return chunks
+
+
+def test_a_program_too_large_for_memory_is_chunked(asked):
     large = DeviceMap(lambda shared, own: jnp.sum(jnp.sin(jnp.outer(jnp.sort(own + shared), own))))
     own = jnp.ones((64, 100))
     result = large(jnp.arange(100.0), own, Execution("vectorised"))
     assert asked[0] is None and len(asked) > 1 and asked[-1] < 64
     np.testing.assert_allclose(result, large(jnp.arange(100.0), own, Execution("threads")), rtol=1e-5)
+
+
+def test_the_search_starts_below_what_was_too_large(asked, monkeypatch):
+    monkeypatch.setattr(mapping, "ENOUGH_COMPANY", 8)
+    waiting = DeviceMap(lambda shared, own: jnp.sum(jnp.sin(jnp.outer(own, own))), length=lambda own: own[:, 0])
+    waiting(jnp.zeros(()), jnp.ones((64, 100)), Execution("vectorised"))
+    assert asked[0] is None and len(asked) > 1 and max(asked[1:]) < 8
 
 
 SHARDED = """
@@ -100,6 +112,7 @@ print(json.dumps([leaf.tolist() for leaf in played(clusters(), "proposed", BEST_
 """
 
 
+@pytest.mark.slow
 def test_four_jax_devices_agree_with_threads(data):
     """Seven devices on four JAX devices: one part has one device less than the others."""
     flags = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
