@@ -33,6 +33,11 @@ class Wire:
         self._seconds: list[float] = []
         self._begun = 0.0
 
+    @property
+    def left(self) -> int:
+        """Rounds of this turn that have not ended."""
+        return self._left
+
     def turn(self) -> bool:
         """Tell that a round has ended, and wait until the next one is asked for; False when there is none."""
         now = time.perf_counter()

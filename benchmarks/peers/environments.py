@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 FOLDER = ROOT / "build" / "peers"
 OWN = "fairwave"
 PINNED = {
-    "pytorch": ("torch==2.13.0",),
+    "pytorch": ("torch==2.13.0", "numpy>=2"),
     "flower": ("flwr[simulation]==1.41.0", "torch==2.13.0"),
     "pfl": ("pfl[pytorch]==0.6.0", "torch==2.13.0"),
     "fedjax": ("fedjax==0.0.17", "jax==0.4.25", "jaxlib==0.4.25", "dm-haiku==0.0.11", "numpy<2", "scipy<1.13"),

@@ -14,6 +14,7 @@ import json
 import math
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from fairwave.data import sources
 from fairwave.engine.device import LocalTraining, Work, exchanges_gradients, update_noise
 from fairwave.engine.mapping import BEST_HERE, DeviceMap
 from fairwave.engine.maps import Common, Held, training_map
+from fairwave.engine.round import Cell
+from fairwave.engine.state import RoundRecord, State
 from fairwave.keys import run_key
 from fairwave.learning.local import train, update_of
 from fairwave.learning.loss import CHUNK
@@ -59,6 +62,34 @@ Passes = tuple[jobs.Pass, ...]
 
 class Enough(Exception):
     """The harness has no more orders."""
+
+
+class Gate:
+    """Keeps the engine from computing ahead, while a round is stored, in the turn of another candidate."""
+
+    def __init__(self) -> None:
+        self._condition, self._until, self._closed = threading.Condition(), 1, False
+
+    def __enter__(self) -> None:
+        self._compute = compute = Cell.round
+
+        def in_turn(cell: Cell, state: State, number: int) -> tuple[State, RoundRecord]:
+            with self._condition:
+                self._condition.wait_for(lambda: self._closed or number < self._until)
+            if self._closed:
+                raise Enough
+            return compute(cell, state, number)
+
+        Cell.round = in_turn
+
+    def __exit__(self, *rest: object) -> None:
+        Cell.round = self._compute
+
+    def open(self, until: int | None) -> None:
+        """Up to that many rounds; None ends all."""
+        with self._condition:
+            self._until, self._closed = until or 0, until is None
+            self._condition.notify_all()
 
 
 def scenario_of(job: jobs.Job) -> Scenario:
@@ -128,15 +159,16 @@ def whole(job: jobs.Job) -> None:
     """Whole rounds into a store, as `fairwave run` does them."""
     wire, scenario, scheme = Wire(), scenario_of(job), SCHEMES[job.name]
     reached = 0.0
+    gate = Gate()
 
     def watch(step: Step) -> None:
         nonlocal reached
         reached = reached if math.isnan(step.test_accuracy) else step.test_accuracy
-        if step.rounds and not wire.turn():
-            raise Enough
+        if step.rounds:
+            gate.open(step.rounds + wire.left if wire.turn() else None)
 
     with tempfile.TemporaryDirectory() as folder:
-        with contextlib.suppress(Enough):
+        with contextlib.suppress(Enough), gate:
             run(Order(scenario, (scheme,), (0,), MOST_ROUNDS), Path(folder) / "run", "benchmark", watch)
         store = RunStore(Path(folder) / "run")
         trained = [int(record["local_iterations"].sum()) for record in store.records(Track(scheme, 0))]
