@@ -88,20 +88,35 @@ def _timed(call: Callable[[], object], rounds: int) -> list[float]:
 
 
 def plot(found: list[dict[str, Any]], path: Path) -> None:
-    """Seconds and memory against the number of devices, with lines of slope one."""
+    """Seconds and memory against the number of devices, with the lines that fit them best."""
     import matplotlib.pyplot as plt
 
     sizes = [each["devices"] for each in found]
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     for name, label in LABELS.items():
         left.loglog(sizes, [statistics.median(each[name]) for each in found], "o-", label=label)
-    largest = statistics.median(found[-1]["round"])
-    left.loglog(sizes, [largest * size / sizes[-1] for size in sizes], "k:", linewidth=1, label="linear in devices")
+    fixed, each_device = fit(sizes, [statistics.median(each["round"]) for each in found])
+    fitted = f"{fixed * 1e3:.3g} ms + {each_device * 1e3:.3g} ms per device"
+    left.loglog(sizes, [fixed + each_device * size for size in sizes], "k:", linewidth=1, label=fitted)
     left.set(xlabel="devices", ylabel="seconds per round", title=found[0]["backend"])
     left.legend(frameon=False, fontsize=8)
-    right.loglog(sizes, [each["peak_bytes"] / 2**30 for each in found], "o-", color="C3")
+    memory = [each["peak_bytes"] / 2**30 for each in found]
+    fixed, each_device = fit(sizes, memory)
+    right.loglog(sizes, memory, "o-", color="C3")
+    fitted = f"{fixed:.2g} GiB + {each_device * 2**10:.2g} MiB per device"
+    right.loglog(sizes, [fixed + each_device * size for size in sizes], "k:", linewidth=1, label=fitted)
+    right.legend(frameon=False, fontsize=8)
     right.set(xlabel="devices", ylabel="peak memory (GiB)", title=f"precision {found[0]['precision']}")
     figure.savefig(path)
+
+
+def fit(sizes: list[int], values: list[float]) -> tuple[float, float]:
+    """The line whose relative errors have the least squares: what is fixed, and what each device adds."""
+    import numpy as np
+
+    columns = np.stack([np.ones(len(sizes)), np.asarray(sizes, float)], axis=1) / np.asarray(values)[:, None]
+    fixed, each_device = np.linalg.lstsq(columns, np.ones(len(sizes)), rcond=None)[0]
+    return float(fixed), float(each_device)
 
 
 def main() -> None:
