@@ -36,7 +36,7 @@ def run(
     """Train schemes side by side: real data, the same channels, every round stored as it ends.
 
     SOURCE is a preset (see 'fairwave scenario list') or a TOML file; left out, the preset paper. Ctrl-C, a crash or a
-    full disk lose at most the round in flight: the same command, or 'fairwave resume', goes on to the same result, bit
+    full disk lose no round that was reported: the same command, or 'fairwave resume', goes on to the same result, bit
     for bit where noise is seeded. Asking for more schemes, seeds or rounds of the same scenario adds to the run.
 
     Examples:
