@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from fairwave.federate.brief import Brief
+from fairwave.federate.agreement import Brief
 from fairwave.federate.deployment import federate_on_loopback
 from fairwave.federate.settings import Settings
 from fairwave.runs.order import Order

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.data import sources
-from fairwave.engine.device import LocalTraining, Work
-from fairwave.engine.maps import Common, training_map
+from fairwave.engine.device_programs import Common, training_map
+from fairwave.engine.device_side import LocalTraining, Work
 from fairwave.engine.private_training import Protection
 from fairwave.keys import run_key
 from fairwave.learning.models import model_of

@@ -61,8 +61,8 @@ def _training(cell: Any, state: Any) -> Callable[[], object]:
     import jax
     import jax.numpy as jnp
 
-    from fairwave.engine.device import Work
-    from fairwave.engine.maps import Common, training_map
+    from fairwave.engine.device_programs import Common, training_map
+    from fairwave.engine.device_side import Work
 
     with jax.enable_x64(True):
         ninety = jnp.full(cell.devices.shape, 90)

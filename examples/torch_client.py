@@ -106,7 +106,7 @@ def _answer(message: Message, device: TorchDevice, arrays: dict[str, torch.Tenso
 def main() -> None:
     """Three devices, one of them in PyTorch, five rounds on MNIST."""
     from fairwave.data.sources import load
-    from fairwave.federate.brief import Brief
+    from fairwave.federate.agreement import Brief
     from fairwave.federate.client_app import app_of
     from fairwave.federate.in_process import federate_in_process
     from fairwave.federate.settings import Settings

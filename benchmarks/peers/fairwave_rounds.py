@@ -28,9 +28,9 @@ from candidate import Wire
 import fairwave
 from fairwave import schemes
 from fairwave.data import sources
-from fairwave.engine.device import LocalTraining, Work, exchanges_gradients, update_noise
-from fairwave.engine.mapping import BEST_HERE, DeviceMap
-from fairwave.engine.maps import Common, Held, training_map
+from fairwave.engine.device_map import BEST_HERE, DeviceMap
+from fairwave.engine.device_programs import Common, Held, training_map
+from fairwave.engine.device_side import LocalTraining, Work, exchanges_gradients, update_noise
 from fairwave.engine.round import Cell
 from fairwave.engine.state import RoundRecord, State
 from fairwave.keys import run_key

@@ -12,14 +12,14 @@ import pytest
 
 import fairwave
 from fairwave import adversaries
-from fairwave.adversaries.base import Habit, Witness
+from fairwave.adversaries.behaviour import Habit, Witness
 from fairwave.data.sources import DataSet
 from fairwave.engine.round import Cell
 from fairwave.errors import ScenarioError
 from fairwave.learning.models import model_of
 from fairwave.policy.effort import Effort
 from fairwave.runs.order import Order
-from fairwave.scenario.adversary import Adversary, Cheating
+from fairwave.scenario.cheating_parameters import Adversary, Cheating
 from fairwave.schemes import ALL as SCHEMES
 from tests.oracles.clusters import clusters
 

@@ -13,14 +13,14 @@ import pytest
 import fairwave
 from fairwave import adversaries, defences
 from fairwave.data.sources import DataSet
-from fairwave.defences.base import PAST, Evidence, sketches
+from fairwave.defences.defence import PAST, Evidence, sketches
 from fairwave.defences.judgement import judge
 from fairwave.engine.round import Cell
 from fairwave.errors import ScenarioError
 from fairwave.learning.models import model_of
 from fairwave.runs.order import Order
-from fairwave.scenario.adversary import Adversary, Cheating
-from fairwave.scenario.defences import Defences
+from fairwave.scenario.cheating_parameters import Adversary, Cheating
+from fairwave.scenario.defence_parameters import Defences
 from fairwave.schemes import ALL as SCHEMES
 from tests.oracles.clusters import clusters
 

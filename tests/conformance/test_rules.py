@@ -9,7 +9,7 @@ import pytest
 from scipy.special import lambertw
 
 from fairwave.policy import rules
-from fairwave.policy.plan import Case, DevicePlan, plan_round
+from fairwave.policy.device_plan import Case, DevicePlan, plan_round
 from tests.oracles import brute_force
 from tests.oracles.devices import random_devices
 from tests.oracles.fleet import fleet_of, plans_of

@@ -14,11 +14,11 @@ import xarray as xr
 
 import fairwave
 from fairwave import schemes
-from fairwave.engine.records import FROM_PLAN
+from fairwave.engine.round_record import FROM_PLAN
 from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.policy import rules
 from fairwave.scenario.peers import Peers
-from fairwave.schemes.base import Inbox, Terms
+from fairwave.schemes.scheme import Inbox, Terms
 
 TINY = [
     "data.samples_per_device=60", "learning.batch_size=16", "cell.num_devices=3", "compute.bits_per_iteration=802816",

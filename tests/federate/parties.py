@@ -11,8 +11,8 @@ import numpy as np
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
-from fairwave.engine.records import Arrays, as_arrays
-from fairwave.federate.brief import Brief
+from fairwave.engine.round_record import Arrays, as_arrays
+from fairwave.federate.agreement import Brief
 from fairwave.federate.client_app import app_of
 from fairwave.federate.in_process import federate_in_process
 from fairwave.federate.protocol import NamedArrays, named_arrays

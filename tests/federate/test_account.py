@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from fairwave.data.sources import load
 from fairwave.errors import FederationError, ScenarioError
-from fairwave.federate.account import Account
-from fairwave.federate.brief import Brief
-from fairwave.federate.device import DeviceAgent
+from fairwave.federate.agreement import Brief
+from fairwave.federate.client import DeviceAgent
+from fairwave.federate.flower_records import ANSWER
 from fairwave.federate.protocol import Answer, NamedArrays, Phase, Status, Task, named_arrays
-from fairwave.federate.records import ANSWER
 from fairwave.federate.settings import Settings
 from fairwave.federate.setup import Premises, device_agent
+from fairwave.federate.step_charges import Account
 from fairwave.runs.order import Order, Track
 from tests.federate.parties import Outcome, federated, tiny
 

@@ -13,9 +13,9 @@ from flwr.clientapp import ClientApp
 
 from fairwave.data.sources import DataSet, load
 from fairwave.errors import FederationError, ScenarioError
-from fairwave.federate.device import DeviceAgent
-from fairwave.federate.diary import Diary, replace_file
-from fairwave.federate.holdings import agreed_counts, own_samples
+from fairwave.federate.client import DeviceAgent
+from fairwave.federate.client_data import agreed_counts, own_samples
+from fairwave.federate.client_state import Diary, replace_file
 from fairwave.federate.meter import Meter
 from fairwave.federate.protocol import NamedArrays, Phase, Status, Task, named_arrays
 from fairwave.federate.settings import Settings

@@ -11,9 +11,10 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordD
 from flwr.clientapp import ClientApp
 
 from fairwave.errors import FederationError
-from fairwave.federate import exchange, in_process
+from fairwave.federate import in_process
+from fairwave.federate import messaging as exchange
+from fairwave.federate.flower_records import ANSWER, ARRAYS, TELEMETRY
 from fairwave.federate.protocol import NamedArrays
-from fairwave.federate.records import ANSWER, ARRAYS, TELEMETRY
 from fairwave.runs.faults import Fault
 from tests.federate.parties import REPEATABLE, Meddle, Outcome, close, federated, model_of_round, tiny
 

@@ -10,12 +10,12 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from fairwave.federate.client_app import app_of
+from fairwave.federate.connections import Roll
 from fairwave.federate.credentials import make_device_key
+from fairwave.federate.device_keys import Roster
+from fairwave.federate.flower_records import HELLO
 from fairwave.federate.in_process import LocalGrid, identity
 from fairwave.federate.protocol import VERSION
-from fairwave.federate.records import HELLO
-from fairwave.federate.roll import Roll
-from fairwave.federate.roster import Roster
 from tests.federate.parties import REPEATABLE, Brief, tiny
 
 

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.serialization import load_ssh_private_key, l
 from cryptography.x509.verification import PolicyBuilder, Store
 
 from fairwave.errors import OutputError, ScenarioError
+from fairwave.federate.agreement import FEDERATION, SCENARIO, Brief, read_brief, write_brief
 from fairwave.federate.app_folder import PACKAGE
-from fairwave.federate.brief import FEDERATION, SCENARIO, Brief, read_brief, write_brief
 from fairwave.federate.kit import write_kit
 from fairwave.federate.settings import Settings
 from fairwave.scenario.loading import load_scenario

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairwave.engine.records import Arrays
+from fairwave.engine.round_record import Arrays
 from fairwave.engine.state import Books
-from fairwave.federate import access_point, device
+from fairwave.federate import access_point
+from fairwave.federate import client as device
 from fairwave.federate.access_point import Answers
 from fairwave.runs.order import Order
 from tests.federate.parties import close, federated, model_of_round, simulated, tiny

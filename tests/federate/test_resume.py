@@ -10,10 +10,10 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from fairwave.errors import FederationError, StoreError
-from fairwave.federate import logbook
-from fairwave.federate.brief import Brief
-from fairwave.federate.logbook import Logbook
-from fairwave.federate.records import ARRAYS
+from fairwave.federate import server_run as logbook
+from fairwave.federate.agreement import Brief
+from fairwave.federate.flower_records import ARRAYS
+from fairwave.federate.server_run import Logbook
 from fairwave.federate.settings import Settings
 from fairwave.runs.folder import SECRET
 from fairwave.runs.order import Order

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fairwave.policy.device_plan import DevicePlan, plan_round
 from fairwave.policy.effort import Effort
 from fairwave.policy.fleet import Fleet
-from fairwave.policy.plan import DevicePlan, plan_round
 from fairwave.policy.preferences import Preferences
 from fairwave.policy.rules import Rule
-from fairwave.wireless.device import Device
+from fairwave.wireless.physical_device import Device
 
 _DEVICE = (
     "bandwidth_hz", "max_transmit_power_w", "amplifier_efficiency", "circuit_power_w", "payload_bits",

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
+from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.effort import Effort
-from fairwave.policy.plan import Case, DevicePlan
 from fairwave.policy.preferences import Preferences
 from fairwave.policy.problem import Choice, DeviceProblem, iterations_at
 from fairwave.policy.root import sign_change

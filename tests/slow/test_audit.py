@@ -12,10 +12,10 @@ import pytest
 
 from fairwave import schemes
 from fairwave.audit.audit import ALARM, CANARIES, EPSILON, RELEASES, batches_verdict, copies_verdict, verdict_on
-from fairwave.audit.central import CentralSubject
-from fairwave.audit.copies import CopiesSubject
-from fairwave.audit.exchange import ExchangeSubject
-from fairwave.audit.training import TrainingSubject
+from fairwave.audit.central_canaries import CentralSubject
+from fairwave.audit.copies_coalition import CopiesSubject
+from fairwave.audit.exchange_canaries import ExchangeSubject
+from fairwave.audit.training_canaries import TrainingSubject
 from fairwave.audit.transcript import Claim
 from fairwave.privacy.clipping import clipped_mean
 from fairwave.scenario.loading import load_scenario

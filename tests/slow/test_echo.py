@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import fairwave
-from fairwave.scenario.adversary import Adversary, Cheating
+from fairwave.scenario.cheating_parameters import Adversary, Cheating
 from fairwave.scenario.parameters import Scenario
 from fairwave.studies.incentives import jobs
 

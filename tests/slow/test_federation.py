@@ -17,9 +17,9 @@ import pytest
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
-from fairwave.engine.records import Arrays
+from fairwave.engine.round_record import Arrays
+from fairwave.federate.agreement import Brief
 from fairwave.federate.app_folder import PACKAGE
-from fairwave.federate.brief import Brief
 from fairwave.federate.client_app import app_of
 from fairwave.federate.credentials import Authority, make_device_key
 from fairwave.federate.deployment import federate_on_loopback

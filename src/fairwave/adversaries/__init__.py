@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairwave.adversaries.base import Behaviour
+from fairwave.adversaries.behaviour import Behaviour
 from fairwave.adversaries.coalition import coalition
 from fairwave.adversaries.disguised import disguised
 from fairwave.adversaries.echo_model import echo_model

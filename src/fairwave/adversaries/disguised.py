@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from fairwave.adversaries.base import Behaviour, Witness, nothing, of_length
+from fairwave.adversaries.behaviour import Behaviour, Witness, nothing, of_length
 from fairwave.types import Params
 
 FADING = 0.5

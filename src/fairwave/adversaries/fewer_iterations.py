@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairwave.adversaries.base import Behaviour, as_strong
+from fairwave.adversaries.behaviour import Behaviour, as_strong
 
 fewer_iterations = Behaviour(
     name="fewer_iterations",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fairwave.adversaries.base import Behaviour
+from fairwave.adversaries.behaviour import Behaviour
 
 label_flip = Behaviour(name="label_flip", summary="trains on wrong classes", strength=None, flips_labels=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.adversaries.base import Behaviour, Habit
+from fairwave.adversaries.behaviour import Behaviour, Habit
 from fairwave.types import Scalar
 
 CHANGE, LEAST = 0.8, 0.01

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.adversaries.base import Behaviour
+from fairwave.adversaries.behaviour import Behaviour
 from fairwave.policy.effort import Effort
 from fairwave.types import Scalar
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax
 
-from fairwave.adversaries.base import Behaviour, Witness, nothing, of_length
+from fairwave.adversaries.behaviour import Behaviour, Witness, nothing, of_length
 from fairwave.types import Params
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairwave.adversaries.base import Behaviour, as_strong
+from fairwave.adversaries.behaviour import Behaviour, as_strong
 
 part_of_data = Behaviour(
     name="part_of_data", summary="trains on this share of its samples", strength=0.02, share_of_data=as_strong

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairwave.adversaries.base import Behaviour, Witness
+from fairwave.adversaries.behaviour import Behaviour, Witness
 from fairwave.types import Params
 
 

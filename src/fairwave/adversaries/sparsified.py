@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.adversaries.base import Behaviour, Witness
+from fairwave.adversaries.behaviour import Behaviour, Witness
 from fairwave.types import Params
 
 

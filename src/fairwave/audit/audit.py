@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Iterator
 
 from fairwave import schemes as registry
-from fairwave.audit.central import CentralSubject
-from fairwave.audit.copies import CopiesSubject
-from fairwave.audit.exchange import ExchangeSubject
-from fairwave.audit.statistics import Finding, canary_findings, noise_findings, sampling_finding
-from fairwave.audit.training import TrainingSubject
+from fairwave.audit.central_canaries import CentralSubject
+from fairwave.audit.copies_coalition import CopiesSubject
+from fairwave.audit.exchange_canaries import ExchangeSubject
+from fairwave.audit.hypothesis_tests import Finding, canary_findings, noise_findings, sampling_finding
+from fairwave.audit.training_canaries import TrainingSubject
 from fairwave.audit.transcript import Claim, Subject
 from fairwave.errors import ScenarioError
 from fairwave.scenario.parameters import Scenario

@@ -9,7 +9,18 @@ import click
 import typer
 import typer.core
 
-from fairwave.cli import audit, export, federate, plan, privacy, report, reproduce, run, runs, scenario, study, sweep
+from fairwave.cli import audit_command as audit
+from fairwave.cli import export_command as export
+from fairwave.cli import federate_command as federate
+from fairwave.cli import plan_command as plan
+from fairwave.cli import privacy_command as privacy
+from fairwave.cli import report_command as report
+from fairwave.cli import reproduce_command as reproduce
+from fairwave.cli import run_command as run
+from fairwave.cli import runs_command as runs
+from fairwave.cli import scenario_command as scenario
+from fairwave.cli import study_command as study
+from fairwave.cli import sweep_command as sweep
 from fairwave.cli.program_cache import keep_programs
 from fairwave.errors import FairwaveError, OutputError
 

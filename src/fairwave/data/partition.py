@@ -9,7 +9,7 @@ import numpy as np
 from fairwave.errors import ScenarioError
 from fairwave.keys import Stream, host_generator
 from fairwave.scenario.parameters import Scenario
-from fairwave.scenario.partition import Dirichlet, FromFile, Iid, Own, Partition, QuantitySkew, Shards
+from fairwave.scenario.partition_laws import Dirichlet, FromFile, Iid, Own, Partition, QuantitySkew, Shards
 from fairwave.scenario.table_files import TableFile
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairwave.defences.base import Defence
+from fairwave.defences.defence import Defence
 from fairwave.defences.held_out import held_out
 from fairwave.defences.length_credit import length_credit
 from fairwave.defences.median_yardstick import median_yardstick

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.defences.base import Defence, Evidence, median_of
-from fairwave.scenario.defences import Defences
+from fairwave.defences.defence import Defence, Evidence, median_of
+from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice
 
 

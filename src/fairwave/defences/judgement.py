@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from fairwave.defences import ALL
-from fairwave.defences.base import Defence, Evidence
-from fairwave.policy.access_point import Yardstick, best_score
+from fairwave.defences.defence import Defence, Evidence
+from fairwave.policy.deviation import Yardstick, best_score
 from fairwave.policy.rows import lengths
-from fairwave.scenario.defences import Defences
+from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice, PerDevice, UpdatePerDevice
 
 

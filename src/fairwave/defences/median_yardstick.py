@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairwave.defences.base import Defence, median_of
+from fairwave.defences.defence import Defence, median_of
 
 median_yardstick = Defence(
     name="median_yardstick",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from fairwave.defences.base import Defence, Evidence
-from fairwave.scenario.defences import Defences
+from fairwave.defences.defence import Defence, Evidence
+from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Params, UpdatePerDevice
 
 _NOTHING_NEW = 1e-4

@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from fairwave.defences.base import Defence, Evidence, median_of, sketches
+from fairwave.defences.defence import Defence, Evidence, median_of, sketches
 from fairwave.policy.rows import cosines, lengths
-from fairwave.scenario.defences import Defences
+from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice
 
 

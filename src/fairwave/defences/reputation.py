@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairwave.defences.base import Defence
+from fairwave.defences.defence import Defence
 
 reputation = Defence(
     name="reputation",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.defences.base import Defence, Evidence, median_of
+from fairwave.defences.defence import Defence, Evidence, median_of
 from fairwave.policy.rows import lengths
-from fairwave.scenario.defences import Defences
+from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice
 
 

@@ -10,18 +10,18 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Int
 
-from fairwave.engine.attendance import Attendance
-from fairwave.engine.copies import Copies
-from fairwave.engine.dossier import Dossier, Hearing, with_round
+from fairwave.engine.device_history import Dossier, Hearing, with_round
+from fairwave.engine.invitation import Attendance
+from fairwave.engine.model_copies import Copies
 from fairwave.engine.release_noise import drawn_noise, past_noise
 from fairwave.engine.scoring import Aggregated, Mail, Practice, Uploads, noised_mean, scored
 from fairwave.engine.state import Books
 from fairwave.keys import Stream, round_key
 from fairwave.learning.model import Tree, flat_rows
-from fairwave.policy.access_point import released_copy
 from fairwave.policy.contribution import Score
-from fairwave.privacy.central import fill_up
-from fairwave.schemes.base import Memory, Progress
+from fairwave.policy.deviation import released_copy
+from fairwave.privacy.central_release import fill_up
+from fairwave.schemes.scheme import Memory, Progress
 from fairwave.types import Count, FlagPerDevice, Key, PerDevice, Scalar
 
 

@@ -6,11 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.errors import ScenarioError
-from fairwave.policy.plan import DevicePlan
+from fairwave.policy.device_plan import DevicePlan
 from fairwave.policy.problem import compute_energy_j
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.types import Flag, PerDevice, Scalar
-from fairwave.wireless.device import Device
+from fairwave.wireless.physical_device import Device
 
 
 def least_energy_j(device: Device) -> Scalar:

@@ -12,15 +12,15 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fairwave.adversaries import ALL
-from fairwave.adversaries.base import Behaviour, Forge, Habit, Witness
+from fairwave.adversaries.behaviour import Behaviour, Forge, Habit, Witness
 from fairwave.engine.past import Past
 from fairwave.keys import Stream, device_key
 from fairwave.learning.model import Tree, flat_rows
+from fairwave.policy.device_plan import DevicePlan, with_share
 from fairwave.policy.effort import Effort
 from fairwave.policy.effort_fit import EffortMemory
 from fairwave.policy.fleet import Fleet, per_device_axes
-from fairwave.policy.plan import DevicePlan, with_share
-from fairwave.scenario.adversary import Adversary
+from fairwave.scenario.cheating_parameters import Adversary
 from fairwave.types import Count, FlagPerDevice, Key, PerDevice, Scalar
 
 _LEAST_NOISE = 1e-12

@@ -9,21 +9,21 @@ import numpy as np
 from fairwave.data.partition import Holdings, holdings_of
 from fairwave.data.sources import DataSet
 from fairwave.engine import cheating
-from fairwave.engine.attendance import Window
 from fairwave.engine.battery import capacities_j, least_energy_j
-from fairwave.engine.device import local_training
-from fairwave.engine.mapping import BEST_HERE, Execution
+from fairwave.engine.device_map import BEST_HERE, Execution
+from fairwave.engine.device_side import local_training
+from fairwave.engine.invitation import Window
 from fairwave.engine.state import State
 from fairwave.engine.station import Station
 from fairwave.engine.steps import part_of
 from fairwave.learning.model import Model
 from fairwave.policy.fleet import Fleet, fleet
-from fairwave.scenario.mobility import Radial
+from fairwave.scenario.mobility_laws import Radial
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.scheme import Scheme
 from fairwave.types import PerDevice
-from fairwave.wireless.fleet import distances_m
+from fairwave.wireless.hardware import distances_m
 from fairwave.wireless.mobility import Motion, motions
 
 

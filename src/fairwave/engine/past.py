@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import equinox as eqx
 
-from fairwave.adversaries.base import Habit
+from fairwave.adversaries.behaviour import Habit
 from fairwave.learning.model import Tree
 from fairwave.types import PerDevice
 

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from fairwave.defences.base import PAST
-from fairwave.engine.copies import copy_noise
+from fairwave.defences.defence import PAST
+from fairwave.engine.model_copies import copy_noise
 from fairwave.engine.scoring import Practice
 from fairwave.engine.state import Books
 from fairwave.learning.model import flat_rows

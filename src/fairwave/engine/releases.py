@@ -6,7 +6,7 @@ import numpy as np
 
 from fairwave.engine.guard import Guard
 from fairwave.engine.state import RoundRecord
-from fairwave.policy.plan import Case
+from fairwave.policy.device_plan import Case
 from fairwave.privacy.ledger import ReleaseEvent, event
 
 

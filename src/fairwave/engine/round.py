@@ -14,11 +14,7 @@ from jaxtyping import Array, Bool, Float
 
 from fairwave.engine import cheating
 from fairwave.engine.access_point import aggregate_and_release, can_be_made_again
-from fairwave.engine.attendance import Attendance
-from fairwave.engine.copies import Copies, all_made
-from fairwave.engine.device import Work
-from fairwave.engine.groundwork import Groundwork
-from fairwave.engine.maps import (
+from fairwave.engine.device_programs import (
     Common,
     Held,
     Mean,
@@ -28,6 +24,10 @@ from fairwave.engine.maps import (
     received_loss_map,
     training_map,
 )
+from fairwave.engine.device_side import Work
+from fairwave.engine.groundwork import Groundwork
+from fairwave.engine.invitation import Attendance
+from fairwave.engine.model_copies import Copies, all_made
 from fairwave.engine.release_noise import is_broadcast
 from fairwave.engine.scoring import Uploads
 from fairwave.engine.state import RoundRecord, State

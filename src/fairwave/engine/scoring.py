@@ -10,19 +10,19 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
 
-from fairwave.defences.base import Evidence
+from fairwave.defences.defence import Evidence
 from fairwave.defences.judgement import Judgement, judge
 from fairwave.engine.state import Books
 from fairwave.engine.steps import part_of
 from fairwave.learning.aggregate import aggregate
 from fairwave.learning.evaluate import accuracy, sample_losses
 from fairwave.learning.model import Model, Tree, flat_rows
-from fairwave.policy.access_point import release
 from fairwave.policy.contribution import Score
-from fairwave.privacy.central import central_release
-from fairwave.scenario.defences import Defences
-from fairwave.scenario.privacy import Privacy
-from fairwave.schemes.base import Inbox, Memory, Scheme, Terms
+from fairwave.policy.deviation import release
+from fairwave.privacy.central_release import central_release
+from fairwave.scenario.defence_parameters import Defences
+from fairwave.scenario.privacy_parameters import Privacy
+from fairwave.schemes.scheme import Inbox, Memory, Scheme, Terms
 from fairwave.types import FlagPerDevice, Key, Params, PerDevice, Scalar, UpdatePerDevice
 
 

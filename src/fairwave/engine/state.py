@@ -7,12 +7,12 @@ from typing import TypeVar
 import equinox as eqx
 from jaxtyping import Array, Int
 
-from fairwave.engine.dossier import Dossier
+from fairwave.engine.device_history import Dossier
 from fairwave.engine.past import Past
 from fairwave.learning.model import Tree
 from fairwave.policy.contribution import Score
+from fairwave.policy.device_plan import DevicePlan
 from fairwave.policy.effort_fit import EffortMemory
-from fairwave.policy.plan import DevicePlan
 from fairwave.types import FlagPerDevice, PerDevice, Scalar
 
 

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.defences.judgement import in_use
-from fairwave.engine.attendance import Attendance, attendance, without
-from fairwave.engine.device import exchanges_gradients, update_noise
-from fairwave.engine.dossier import no_dossier, removed
+from fairwave.engine.device_history import no_dossier, removed
+from fairwave.engine.device_side import exchanges_gradients, update_noise
 from fairwave.engine.guard import Guard, parameters_of
+from fairwave.engine.invitation import Attendance, attendance, without
 from fairwave.engine.presence import presence
 from fairwave.engine.scoring import Practice
 from fairwave.engine.state import Books, Kept
@@ -22,9 +22,9 @@ from fairwave.keys import run_key
 from fairwave.learning.model import Model
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
-from fairwave.schemes.base import Scheme, Terms
+from fairwave.schemes.scheme import Scheme, Terms
 from fairwave.types import Count
-from fairwave.wireless.fleet import distances_m, path_gain
+from fairwave.wireless.hardware import distances_m, path_gain
 from fairwave.wireless.path_loss import path_loss_db
 
 MOST_TRIED = 1_000

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from fairwave.engine.attendance import Attendance, only
 from fairwave.engine.battery import covers
-from fairwave.engine.copies import first_copies
+from fairwave.engine.invitation import Attendance, only
+from fairwave.engine.model_copies import first_copies
 from fairwave.engine.state import Books, State
 from fairwave.keys import Stream, device_key
 from fairwave.learning.aggregate import mean_gradient
@@ -21,10 +21,10 @@ from fairwave.learning.evaluate import accuracy, sample_losses
 from fairwave.learning.loss import global_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.policy.contribution import no_score
+from fairwave.policy.device_plan import Case, DevicePlan, plan_round
 from fairwave.policy.effort import Effort
 from fairwave.policy.effort_fit import EffortMemory, Strategy, fit_effort, no_memory
 from fairwave.policy.fleet import Fleet, per_device_axes
-from fairwave.policy.plan import Case, DevicePlan, plan_round
 from fairwave.policy.rules import Rule
 from fairwave.privacy.membership import loss_attack_auc
 from fairwave.scenario.parameters import Radio

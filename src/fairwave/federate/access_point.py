@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.engine.access_point import aggregate_and_release
-from fairwave.engine.attendance import Attendance, only
-from fairwave.engine.maps import Common, accuracy_map
-from fairwave.engine.records import FROM_PLAN
+from fairwave.engine.device_programs import Common, accuracy_map
+from fairwave.engine.invitation import Attendance, only
+from fairwave.engine.round_record import FROM_PLAN
 from fairwave.engine.scoring import Uploads
 from fairwave.engine.state import Books, RoundRecord
 from fairwave.engine.station import Station
@@ -23,13 +23,13 @@ from fairwave.engine.steps import among_all, first_books, part_of, test_accuracy
 from fairwave.federate.protocol import Answer, NamedArrays, Phase, Status, named_arrays, tree_of
 from fairwave.learning.aggregate import mean_gradient
 from fairwave.learning.model import Model, Tree
-from fairwave.policy.plan import Case, DevicePlan
+from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.problem import most_iterations_in_time
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.scheme import Scheme
 from fairwave.types import Key
-from fairwave.wireless.fleet import devices, distances_m
+from fairwave.wireless.hardware import devices, distances_m
 
 Answers = Mapping[int, Answer]
 """By device: only those that were found to be good."""

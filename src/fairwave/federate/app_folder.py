@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairwave.federate.brief import Brief, write_brief
+from fairwave.federate.agreement import Brief, write_brief
 
 PACKAGE = "fairwave_app"
 

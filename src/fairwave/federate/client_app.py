@@ -17,14 +17,14 @@ from flwr.clientapp import ClientApp
 
 from fairwave.data.sources import load
 from fairwave.errors import FairwaveError, FederationError
-from fairwave.federate.brief import Brief, read_brief
-from fairwave.federate.device import DeviceAgent
+from fairwave.federate.agreement import Brief, read_brief
+from fairwave.federate.client import DeviceAgent
+from fairwave.federate.device_keys import sign
+from fairwave.federate.flower_records import HELLO, Unreadable, answer_to_records, task_from_records, value
 from fairwave.federate.protocol import VERSION, Task
-from fairwave.federate.records import HELLO, Unreadable, answer_to_records, task_from_records, value
-from fairwave.federate.roster import sign
 from fairwave.federate.setup import device_agent
 from fairwave.runs.order import Track
-from fairwave.scenario.partition import Own
+from fairwave.scenario.partition_laws import Own
 
 CACHE = "compiled"
 _NAME = re.compile("[0-9a-f]{16}")

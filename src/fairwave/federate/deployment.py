@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from fairwave.errors import ArgumentError, FederationError
-from fairwave.federate.brief import Brief
-from fairwave.federate.logbook import Hear, Logbook
+from fairwave.federate.agreement import Brief
 from fairwave.federate.loopback import Loopback
+from fairwave.federate.server_run import Hear, Logbook
 from fairwave.runs.folder import LOG, LOGS
 
 MOST_RESTARTS = 3

@@ -12,9 +12,9 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 
-from fairwave.federate.brief import Brief
+from fairwave.federate.agreement import Brief
 from fairwave.federate.client_app import app_of
-from fairwave.federate.logbook import Hear
+from fairwave.federate.server_run import Hear
 from fairwave.federate.strategy import UtilityFair
 from fairwave.runs.folder import DEVICES
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from string import Template
 
 from fairwave.errors import OutputError
+from fairwave.federate.agreement import Brief
 from fairwave.federate.app_folder import write_app
-from fairwave.federate.brief import Brief
 from fairwave.federate.credentials import Authority, check_host, make_device_key
 
 _FIRST = """\

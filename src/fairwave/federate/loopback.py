@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from fairwave.errors import FederationError
+from fairwave.federate.agreement import Brief
 from fairwave.federate.app_folder import write_app
-from fairwave.federate.brief import Brief
 from fairwave.federate.credentials import Authority, make_device_key
 from fairwave.federate.processes import Program, end_all, free_ports, surroundings, wait_until
 from fairwave.runs.folder import DEVICES, LOGS

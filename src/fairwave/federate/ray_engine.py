@@ -12,10 +12,10 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.simulation import run_simulation
 
 from fairwave.errors import ArgumentError
-from fairwave.federate.brief import Brief
+from fairwave.federate.agreement import Brief
 from fairwave.federate.client_app import app_of
-from fairwave.federate.logbook import Hear
 from fairwave.federate.processes import QUIET
+from fairwave.federate.server_run import Hear
 from fairwave.federate.strategy import UtilityFair
 from fairwave.runs.folder import DEVICES
 

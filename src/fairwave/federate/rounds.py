@@ -11,21 +11,21 @@ import numpy as np
 from flwr.app import RecordDict
 from flwr.serverapp import Grid
 
-from fairwave.engine.attendance import Attendance
-from fairwave.engine.records import Arrays, as_arrays
+from fairwave.engine.invitation import Attendance
 from fairwave.engine.releases import releases
+from fairwave.engine.round_record import Arrays, as_arrays
 from fairwave.engine.state import Books
 from fairwave.errors import FederationError
 from fairwave.federate.access_point import AccessPoint, Answers
-from fairwave.federate.account import Account
-from fairwave.federate.brief import Brief
-from fairwave.federate.exchange import exchange, read
-from fairwave.federate.faults import Expected
-from fairwave.federate.logbook import Logbook
+from fairwave.federate.agreement import Brief
+from fairwave.federate.answer_checks import Expected
+from fairwave.federate.connections import Roll
+from fairwave.federate.flower_records import task_to_records
+from fairwave.federate.log_lines import faults_in_words
+from fairwave.federate.messaging import exchange, read
 from fairwave.federate.protocol import NamedArrays, Phase, Status, Task, named_arrays
-from fairwave.federate.records import task_to_records
-from fairwave.federate.roll import Roll
-from fairwave.federate.words import faults_in_words
+from fairwave.federate.server_run import Logbook
+from fairwave.federate.step_charges import Account
 from fairwave.runs.faults import Fault, by_name
 from fairwave.runs.order import Track
 from fairwave.runs.training import target_reached

@@ -9,10 +9,10 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from fairwave.federate.brief import read_brief
-from fairwave.federate.roster import Roster
+from fairwave.federate.agreement import read_brief
+from fairwave.federate.device_keys import Roster
+from fairwave.federate.log_lines import in_words
 from fairwave.federate.strategy import UtilityFair
-from fairwave.federate.words import in_words
 
 
 def server_app(folder: Path) -> ServerApp:

@@ -9,10 +9,10 @@ import numpy as np
 
 from fairwave import schemes as registry
 from fairwave.data.sources import DataSet
-from fairwave.engine.records import Arrays
+from fairwave.engine.round_record import Arrays
 from fairwave.federate.access_point import AccessPoint
-from fairwave.federate.device import DeviceAgent
-from fairwave.federate.holdings import agreed_counts, own_samples
+from fairwave.federate.client import DeviceAgent
+from fairwave.federate.client_data import agreed_counts, own_samples
 from fairwave.federate.settings import Settings
 from fairwave.learning.models import model_of
 from fairwave.runs.order import Order, Track

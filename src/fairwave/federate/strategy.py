@@ -11,13 +11,13 @@ from flwr.serverapp.strategy import Result, Strategy
 
 from fairwave.data import sources
 from fairwave.errors import FairwaveError
-from fairwave.federate.brief import Brief
-from fairwave.federate.logbook import Hear, Logbook
+from fairwave.federate.agreement import Brief
+from fairwave.federate.connections import Roll
+from fairwave.federate.device_keys import Roster
+from fairwave.federate.flower_records import to_arrays
 from fairwave.federate.protocol import named_arrays
-from fairwave.federate.records import to_arrays
-from fairwave.federate.roll import Roll
-from fairwave.federate.roster import Roster
 from fairwave.federate.rounds import Rounds
+from fairwave.federate.server_run import Hear, Logbook
 from fairwave.federate.setup import Premises
 
 

@@ -8,7 +8,7 @@ from fairwave.learning.convolution import Convolutional
 from fairwave.learning.dense import Dense
 from fairwave.learning.model import Model, classifier
 from fairwave.learning.precision import computed_in
-from fairwave.scenario.learning import Learning, Precision
+from fairwave.scenario.learning_parameters import Learning, Precision
 
 
 def model_of(learning: Learning) -> Model:

@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 import jax
 
-from fairwave.scenario.learning import Precision
+from fairwave.scenario.learning_parameters import Precision
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

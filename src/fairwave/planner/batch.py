@@ -18,8 +18,8 @@ import numpy as np
 from fairwave.errors import SolveError
 from fairwave.keys import run_key
 from fairwave.planner.tile import Averages, Setting, add, average_tile, averages_of, draw_tile, sum_tile
+from fairwave.policy.device_plan import LARGEST_VIOLATION, Case
 from fairwave.policy.fleet import Fleet
-from fairwave.policy.plan import LARGEST_VIOLATION, Case
 from fairwave.policy.rules import Rule
 from fairwave.scenario.parameters import Scenario
 from fairwave.types import Key

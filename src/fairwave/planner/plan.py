@@ -15,11 +15,11 @@ from fairwave.planner.batch import CASE_NAMES, average_plans
 from fairwave.planner.tile import AVERAGED
 from fairwave.policy import rules
 from fairwave.policy.fleet import fleet
-from fairwave.scenario.fading import NoFading
+from fairwave.scenario.fading_laws import NoFading
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
-from fairwave.wireless.fleet import distances_m
+from fairwave.wireless.hardware import distances_m
 from fairwave.wireless.path_loss import path_loss_db
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from fairwave.policy.convergence import accuracy_bound
+from fairwave.policy.device_plan import Case, DevicePlan, plan_round
 from fairwave.policy.fleet import Fleet, per_device_axes
-from fairwave.policy.plan import Case, DevicePlan, plan_round
 from fairwave.policy.rules import Rule
-from fairwave.scenario.learning import Learning
+from fairwave.scenario.learning_parameters import Learning
 from fairwave.scenario.parameters import Radio
 from fairwave.types import Count, Flag, Key, Scalar
 from fairwave.wireless.channel_knowledge import safe_gain

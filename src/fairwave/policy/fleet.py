@@ -9,8 +9,8 @@ from fairwave.policy.effort import Effort, first_guess
 from fairwave.policy.preferences import Preferences, preferences
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
-from fairwave.wireless.device import Device
-from fairwave.wireless.fleet import devices, distances_m
+from fairwave.wireless.hardware import devices, distances_m
+from fairwave.wireless.physical_device import Device
 
 
 class Fleet(eqx.Module):

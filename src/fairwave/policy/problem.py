@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from fairwave.policy.effort import Effort
 from fairwave.policy.utility import utility
 from fairwave.types import Flag, Scalar
-from fairwave.wireless.device import Device
 from fairwave.wireless.energy import compute_time_s, radio_power_w
+from fairwave.wireless.physical_device import Device
 from fairwave.wireless.rate import LN2, gain_per_watt, power_of_log_snr_w, rate_of_log_snr_bps, upload_time_s
 
 

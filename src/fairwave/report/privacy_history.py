@@ -11,7 +11,7 @@ from fairwave.privacy.gaussian import noise_multiplier
 from fairwave.privacy.ledger import Ledger, Ledgers, rounds_of
 from fairwave.privacy.nominal import SENTENCE
 from fairwave.report.figure_data import Panel, Series
-from fairwave.scenario.privacy import Privacy
+from fairwave.scenario.privacy_parameters import Privacy
 
 MOST_POINTS = 16
 """Rounds at which a total is worked out: each takes a tenth of a second where records are sampled."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairwave.privacy.nominal import SENTENCE
 from fairwave.scenario.parameters import Scenario
-from fairwave.scenario.privacy import Privacy
+from fairwave.scenario.privacy_parameters import Privacy
 
 NOT_COVERED = (
     "Not covered: how many records a device holds, when messages are sent and how long computing takes, settings that "

@@ -11,7 +11,7 @@ from fairwave import schemes as registry
 from fairwave.errors import ArgumentError, ScenarioError, did_you_mean
 from fairwave.privacy.exact_noise import check_installed
 from fairwave.scenario.parameters import Scenario
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.scheme import Scheme
 
 DEFAULT_SCHEMES = ("proposed", "max_power")
 

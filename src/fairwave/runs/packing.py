@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from fairwave.engine.copies import Copies
-from fairwave.engine.records import Arrays
+from fairwave.engine.model_copies import Copies
+from fairwave.engine.round_record import Arrays
 from fairwave.engine.state import Books, Kept
 from fairwave.privacy.ledger import ReleaseEvent
 

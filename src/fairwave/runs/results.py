@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairwave.engine.records import (
+from fairwave.engine.round_record import (
     FAULTS,
     FROM_PLAN,
     OF_FEDERATED_DEVICES,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairwave.engine.mapping import BEST_HERE, Execution
-from fairwave.engine.records import Arrays, as_arrays, mean_of_participants
+from fairwave.engine.device_map import BEST_HERE, Execution
 from fairwave.engine.releases import releases
+from fairwave.engine.round_record import Arrays, as_arrays, mean_of_participants
 from fairwave.engine.state import RoundRecord, State
 from fairwave.errors import SolveError, StoreError
-from fairwave.policy.plan import LARGEST_VIOLATION
+from fairwave.policy.device_plan import LARGEST_VIOLATION
 from fairwave.runs.background import in_background
 from fairwave.runs.database import FILE, locked
 from fairwave.runs.folder import holds_run, is_federation, make_folder, planned, refuse_federation, surroundings

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairwave.engine.records import Arrays, as_arrays
+from fairwave.engine.round_record import Arrays, as_arrays
 from fairwave.engine.state import RoundRecord
 from fairwave.learning.model import Model
 from fairwave.runs.order import DEFAULT_SCHEMES, Order, Track

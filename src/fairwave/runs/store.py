@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairwave.engine.records import Arrays, mean_of_participants
+from fairwave.engine.round_record import Arrays, mean_of_participants
 from fairwave.errors import StoreError
 from fairwave.privacy.ledger import Ledgers, ReleaseEvent
 from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failures

@@ -10,9 +10,9 @@ import numpy as np
 
 from fairwave import schemes as registry
 from fairwave.data import sources
-from fairwave.engine.mapping import BEST_HERE, Execution
-from fairwave.engine.records import Arrays, mean_of_participants
+from fairwave.engine.device_map import BEST_HERE, Execution
 from fairwave.engine.round import Cell
+from fairwave.engine.round_record import Arrays, mean_of_participants
 from fairwave.engine.state import RoundRecord, State
 from fairwave.errors import ScenarioError
 from fairwave.learning.model import Model

@@ -9,17 +9,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from fairwave.scenario.adversary import Cheating
+from fairwave.scenario.cheating_parameters import Cheating
 from fairwave.scenario.compute import Compute
-from fairwave.scenario.defences import Defences
-from fairwave.scenario.fading import Fading, Rayleigh, Rician
+from fairwave.scenario.defence_parameters import Defences
+from fairwave.scenario.fading_laws import Fading, Rayleigh, Rician
 from fairwave.scenario.group import Group
-from fairwave.scenario.learning import Learning
-from fairwave.scenario.mobility import Mobility, Still
-from fairwave.scenario.partition import Own, Partition
+from fairwave.scenario.learning_parameters import Learning
+from fairwave.scenario.mobility_laws import Mobility, Still
+from fairwave.scenario.partition_laws import Own, Partition
 from fairwave.scenario.peers import Peers
-from fairwave.scenario.placement import Placement
-from fairwave.scenario.privacy import Privacy, Probability
+from fairwave.scenario.placement_laws import Placement
+from fairwave.scenario.privacy_parameters import Privacy, Probability
 from fairwave.scenario.proof import obstacles
 from fairwave.scenario.quantity import (
     CountEach,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fairwave.scenario.group import Group
-from fairwave.scenario.privacy import Below1
+from fairwave.scenario.privacy_parameters import Below1
 from fairwave.scenario.quantity import NonNegative, Positive, Share, whole
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairwave.scenario.learning import Learning
-from fairwave.scenario.privacy import Privacy
+from fairwave.scenario.learning_parameters import Learning
+from fairwave.scenario.privacy_parameters import Privacy
 
 
 def obstacles(privacy: Privacy, learning: Learning, target_loss: float | None) -> Iterator[str]:

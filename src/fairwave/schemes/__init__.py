@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fairwave.schemes.afl import afl
 from fairwave.schemes.amplifier_cap import amplifier_cap
-from fairwave.schemes.base import Scheme
 from fairwave.schemes.cffl import cffl
 from fairwave.schemes.cgsv import cgsv
 from fairwave.schemes.ditto import ditto
@@ -20,6 +19,7 @@ from fairwave.schemes.priced import priced
 from fairwave.schemes.proposed import proposed
 from fairwave.schemes.q_fedavg import q_fedavg
 from fairwave.schemes.rffl import rffl
+from fairwave.schemes.scheme import Scheme
 from fairwave.schemes.term import term
 
 ALL: dict[str, Scheme] = {

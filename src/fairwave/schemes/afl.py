@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.policy.access_point import uniform_levels
+from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.performance_fairness import agnostic_weights, shares
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.base import Inbox, Memory, Scheme, Terms
+from fairwave.schemes.scheme import Inbox, Memory, Scheme, Terms
 from fairwave.types import Params
 
 

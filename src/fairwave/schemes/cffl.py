@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.policy.access_point import no_levels
+from fairwave.policy.deviation import no_levels
 from fairwave.policy.performance_fairness import shares
 from fairwave.policy.rewards import earned_credits, largest_part, of_the_best, still_members
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.base import Inbox, Memory, Progress, Scheme, Terms
+from fairwave.schemes.scheme import Inbox, Memory, Progress, Scheme, Terms
 from fairwave.types import Key, Params, UpdatePerDevice
 
 

@@ -5,8 +5,8 @@ Half of a device's iterations go into either model, so that energy and deadline 
 
 from __future__ import annotations
 
-from fairwave.policy.access_point import uniform_levels
+from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.scheme import Scheme
 
 ditto = Scheme(name="ditto", plan=rule, levels=uniform_levels, same_for_all=True, personal=True, exchanges=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairwave.policy.access_point import fair_levels
+from fairwave.policy.deviation import fair_levels
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.scheme import Scheme
 
 fair_noise_only = Scheme(name="fair_noise_only", plan=rule, levels=fair_levels)

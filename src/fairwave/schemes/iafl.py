@@ -5,11 +5,11 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from fairwave.policy.access_point import no_levels
+from fairwave.policy.deviation import no_levels
 from fairwave.policy.performance_fairness import shares
 from fairwave.policy.rewards import others_drawn, reward_rates
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.base import Inbox, Memory, Progress, Scheme, Terms
+from fairwave.schemes.scheme import Inbox, Memory, Progress, Scheme, Terms
 from fairwave.types import Key, Params, UpdatePerDevice
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairwave.policy.access_point import uniform_levels
+from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.rules.least_energy import least_energy as rule
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.scheme import Scheme
 
 least_energy = Scheme(name="least_energy", plan=rule, levels=uniform_levels, same_for_all=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairwave.policy.access_point import uniform_levels
+from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.scheme import Scheme
 
 max_power = Scheme(name="max_power", plan=rule, levels=uniform_levels, same_for_all=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairwave.policy.access_point import no_levels
+from fairwave.policy.deviation import no_levels
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.scheme import Scheme
 
 no_privacy = Scheme(name="no_privacy", plan=rule, levels=no_levels, same_for_all=True, noisy_updates=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairwave.policy.access_point import fair_levels
+from fairwave.policy.deviation import fair_levels
 from fairwave.policy.rules.proposed import maximise_utility as rule
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.scheme import Scheme
 
 proposed = Scheme(name="proposed", plan=rule, levels=fair_levels)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.policy.access_point import no_levels
+from fairwave.policy.deviation import no_levels
 from fairwave.policy.rewards import (
     at_most_of_length,
     largest_part,
@@ -18,7 +18,7 @@ from fairwave.policy.rewards import (
 )
 from fairwave.policy.rows import cosines
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.base import Inbox, Memory, Progress, Scheme, Terms
+from fairwave.schemes.scheme import Inbox, Memory, Progress, Scheme, Terms
 from fairwave.types import Key, Params, UpdatePerDevice
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fairwave.policy.access_point import uniform_levels
+from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.performance_fairness import tilted_weights
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.base import Inbox, Memory, Scheme, Terms
+from fairwave.schemes.scheme import Inbox, Memory, Scheme, Terms
 from fairwave.types import Params
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairwave.engine.mapping import Execution
+from fairwave.engine.device_map import Execution
 from fairwave.errors import ArgumentError, OutputError, StoreError
 from fairwave.runs.order import Track
 from fairwave.runs.session import Step, run

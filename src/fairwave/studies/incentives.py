@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fairwave import adversaries
 from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.runs.order import Order
-from fairwave.scenario.adversary import Adversary, Cheating
+from fairwave.scenario.cheating_parameters import Adversary, Cheating
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
 from fairwave.studies.jobs import Job

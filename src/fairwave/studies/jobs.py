@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from fairwave.engine.mapping import Execution
+from fairwave.engine.device_map import Execution
 from fairwave.errors import ArgumentError, FairwaveError, StoreError
 from fairwave.runs.order import Order
 from fairwave.runs.session import Step, run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairwave.types import Scalar
-from fairwave.wireless.device import Device
+from fairwave.wireless.physical_device import Device
 from fairwave.wireless.rate import uplink_rate_bps, upload_time_s
 
 

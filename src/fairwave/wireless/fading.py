@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from fairwave.keys import Stream, device_key
-from fairwave.scenario.fading import Fading, Nakagami, NoFading, Rayleigh, Rician
+from fairwave.scenario.fading_laws import Fading, Nakagami, NoFading, Rayleigh, Rician
 from fairwave.types import Count, Key, Scalar
 from fairwave.wireless.clarke import Field, scattered_field
 

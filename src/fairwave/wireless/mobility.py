@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from fairwave.keys import Stream, device_key, run_key
-from fairwave.scenario.mobility import Radial
+from fairwave.scenario.mobility_laws import Radial
 from fairwave.scenario.quantity import FloatColumn
 from fairwave.types import Count, Key, Scalar
-from fairwave.wireless.device import Device
+from fairwave.wireless.physical_device import Device
 
 
 class Motion(eqx.Module):

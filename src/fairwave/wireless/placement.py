@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.keys import Stream, device_key, run_key
-from fairwave.scenario.placement import Disc, FromFile, Linspace, Listed, Placement
+from fairwave.scenario.placement_laws import Disc, FromFile, Linspace, Listed, Placement
 from fairwave.scenario.quantity import FloatColumn, PerDevice
 
 

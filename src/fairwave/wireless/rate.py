@@ -8,7 +8,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from fairwave.types import Scalar
-from fairwave.wireless.device import Device
+from fairwave.wireless.physical_device import Device
 
 LN2 = 0.6931471805599453
 BITS_PER_NAT = 1.4426950408889634

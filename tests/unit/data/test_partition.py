@@ -7,7 +7,7 @@ import pytest
 
 from fairwave.data.partition import share_out
 from fairwave.errors import ScenarioError
-from fairwave.scenario.partition import Dirichlet, FromFile, Iid, QuantitySkew, Shards
+from fairwave.scenario.partition_laws import Dirichlet, FromFile, Iid, QuantitySkew, Shards
 
 LABELS = np.random.default_rng(0).integers(0, 10, 3_000)
 LAWS = [

@@ -9,12 +9,12 @@ import pytest
 
 from fairwave.data.partition import share_out
 from fairwave.data.sources import DataSet
-from fairwave.engine.attendance import Window, attendance
+from fairwave.engine.invitation import Window, attendance
 from fairwave.engine.releases import releases
 from fairwave.engine.round import Cell
 from fairwave.errors import ScenarioError
 from fairwave.keys import run_key
-from fairwave.scenario.partition import Iid
+from fairwave.scenario.partition_laws import Iid
 from tests.oracles.cells import small_cell
 from tests.oracles.clusters import clusters
 

@@ -10,7 +10,7 @@ import pytest
 
 from fairwave.data.sources import DataSet
 from fairwave.engine import round as rounds
-from fairwave.engine.copies import ROOM, Copies
+from fairwave.engine.model_copies import ROOM, Copies
 from fairwave.engine.round import Cell
 from fairwave.engine.state import State
 from fairwave.runs.packing import pack_state, unpack_state

@@ -10,18 +10,18 @@ import pytest
 import fairwave
 from fairwave import schemes
 from fairwave.data.sources import DataSet
-from fairwave.engine.attendance import attendance
+from fairwave.engine.invitation import attendance
 from fairwave.engine.presence import Presence
-from fairwave.engine.records import as_arrays
 from fairwave.engine.releases import releases
 from fairwave.engine.round import Cell
+from fairwave.engine.round_record import as_arrays
 from fairwave.engine.state import RoundRecord, State
 from fairwave.errors import ScenarioError
 from fairwave.keys import run_key
 from fairwave.learning.models import model_of
 from fairwave.policy.problem import compute_energy_j
 from fairwave.runs.training import iterate
-from fairwave.scenario.adversary import Adversary, Cheating
+from fairwave.scenario.cheating_parameters import Adversary, Cheating
 from tests.oracles.clusters import clusters
 
 DEVICES = 6

@@ -15,8 +15,9 @@ import pytest
 import fairwave
 from fairwave import schemes
 from fairwave.data.sources import DataSet
-from fairwave.engine import mapping, memory
-from fairwave.engine.mapping import BEST_HERE, DeviceMap, Execution
+from fairwave.engine import device_map as mapping
+from fairwave.engine import gpu_memory as memory
+from fairwave.engine.device_map import BEST_HERE, DeviceMap, Execution
 from fairwave.engine.round import Cell
 from fairwave.learning.models import model_of
 from tests.oracles.clusters import clusters
@@ -106,7 +107,7 @@ SHARDED = """
 import json, jax, numpy as np
 from tests.oracles.clusters import clusters
 from tests.unit.engine.test_mapping import played
-from fairwave.engine.mapping import BEST_HERE
+from fairwave.engine.device_map import BEST_HERE
 assert jax.device_count() == 4 and BEST_HERE.form_here() == "sharded"
 print(json.dumps([leaf.tolist() for leaf in played(clusters(), "proposed", BEST_HERE)]))
 """

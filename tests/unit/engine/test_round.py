@@ -13,13 +13,13 @@ import pytest
 import fairwave
 from fairwave import schemes
 from fairwave.data.sources import DataSet
-from fairwave.engine.mapping import Execution
+from fairwave.engine.device_map import Execution
 from fairwave.engine.round import Cell
 from fairwave.keys import Stream, device_key
 from fairwave.learning.loss import Samples, local_gradient, local_loss, mean_loss, scaled
 from fairwave.learning.model import Model
 from fairwave.learning.models import model_of
-from fairwave.policy.plan import Case
+from fairwave.policy.device_plan import Case
 from fairwave.runs.training import iterate
 from fairwave.scenario.parameters import Scenario
 

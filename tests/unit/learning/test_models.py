@@ -14,7 +14,7 @@ import pytest
 import fairwave
 from fairwave.learning.model import Model
 from fairwave.learning.models import model_of
-from fairwave.scenario.learning import Learning
+from fairwave.scenario.learning_parameters import Learning
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TINY = [

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairwave.policy.access_point import (
+from fairwave.policy.contribution import no_score, remember, similarity
+from fairwave.policy.deviation import (
     deviation_factor,
     fair_levels,
     fair_noise_multiplier,
     release,
     released_copy,
 )
-from fairwave.policy.contribution import no_score, remember, similarity
 from fairwave.scenario.loading import load_scenario
 
 ALL = jnp.ones(3, bool)

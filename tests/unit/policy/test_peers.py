@@ -14,7 +14,7 @@ from fairwave import schemes
 from fairwave.policy.performance_fairness import agnostic_weights, on_simplex, q_fair_step, tilted_weights
 from fairwave.policy.rewards import largest_part, others_drawn, reward_rates
 from fairwave.scenario.peers import Peers
-from fairwave.schemes.base import Inbox, Progress, Terms
+from fairwave.schemes.scheme import Inbox, Progress, Terms
 
 UPDATES = np.array([[3.0, 4.0, 0.0], [0.0, 2.0, 0.0], [-1.0, 0.0, 1.0]])
 LOSSES = np.array([2.0, 1.0, 0.5])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2
 
-from fairwave.privacy.central import central_release, fill_up
+from fairwave.privacy.central_release import central_release, fill_up
 from fairwave.privacy.clipping import clip_factor, clipped_mean
 from fairwave.privacy.membership import loss_attack_auc
 from fairwave.privacy.sampling import overflow_probability, poisson_batch, sampling_probability, sufficient_capacity

@@ -10,7 +10,7 @@ import pytest
 from fairwave.errors import ScenarioError
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.per_device import DeviceValues, per_device_fields, with_device_file
-from fairwave.wireless.fleet import distances_m
+from fairwave.wireless.hardware import distances_m
 
 
 def test_the_papers_per_device_symbols_may_differ():

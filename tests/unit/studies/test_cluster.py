@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairwave.engine.mapping import Execution
+from fairwave.engine.device_map import Execution
 from fairwave.errors import ArgumentError, FairwaveError, StoreError
 from fairwave.runs.database import FILE, locked
 from fairwave.runs.order import Order

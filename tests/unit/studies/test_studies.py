@@ -13,7 +13,7 @@ from fairwave import adversaries, schemes
 from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.metrics.advantage import Advantage, Means
 from fairwave.report.device_losses import comparisons
-from fairwave.report.incentives import paying, verdict, write_incentives
+from fairwave.report.incentives_page import paying, verdict, write_incentives
 from fairwave.report.study_panels import write_pareto, write_responses
 from fairwave.runs.order import Order
 from fairwave.scenario.loading import load_scenario

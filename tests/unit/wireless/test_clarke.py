@@ -14,7 +14,7 @@ from scipy import special, stats
 
 from fairwave.errors import ScenarioError
 from fairwave.keys import Stream, device_key, run_key
-from fairwave.scenario.fading import Rayleigh, Rician
+from fairwave.scenario.fading_laws import Rayleigh, Rician
 from fairwave.scenario.loading import load_scenario
 from fairwave.wireless import clarke
 from fairwave.wireless.fading import draw_channel

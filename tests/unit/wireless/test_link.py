@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import pytest
 
 from fairwave.policy.problem import min_transmit_power_w, pose
-from fairwave.wireless.device import Device
 from fairwave.wireless.energy import (
     compute_time_s,
     energy_of_choice_j,
@@ -15,6 +14,7 @@ from fairwave.wireless.energy import (
     seconds_per_bit,
 )
 from fairwave.wireless.path_loss import path_loss_constant
+from fairwave.wireless.physical_device import Device
 from fairwave.wireless.rate import (
     gain_per_watt,
     power_of_log_snr_w,

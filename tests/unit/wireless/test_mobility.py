@@ -11,7 +11,7 @@ from scipy import stats
 from fairwave.errors import ScenarioError
 from fairwave.keys import Stream, device_key, run_key
 from fairwave.scenario.loading import load_scenario
-from fairwave.scenario.mobility import Radial
+from fairwave.scenario.mobility_laws import Radial
 from fairwave.wireless.mobility import distance_now_m, motions
 
 NEAR, FAR, STEP_S = 20.0, 120.0, 0.75

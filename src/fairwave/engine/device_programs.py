@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from fairwave.engine.copies import Copy, made
-from fairwave.engine.device import LocalTraining, Outcome, Work, device_gradient, train_device
-from fairwave.engine.mapping import DeviceMap
+from fairwave.engine.device_map import DeviceMap
+from fairwave.engine.device_side import LocalTraining, Outcome, Work, device_gradient, train_device
+from fairwave.engine.model_copies import Copy, made
 from fairwave.engine.private_training import Protection
 from fairwave.learning.evaluate import accuracy
 from fairwave.learning.local import correction_term

@@ -16,11 +16,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fairwave.engine.records import Arrays, mean_of_participants
+from fairwave.engine.round_record import Arrays, mean_of_participants
 from fairwave.engine.state import Books
 from fairwave.errors import StoreError
-from fairwave.federate.brief import Brief, refuse_several
-from fairwave.federate.diary import replace_file
+from fairwave.federate.agreement import Brief, refuse_several
+from fairwave.federate.client_state import replace_file
 from fairwave.federate.protocol import NamedArrays, named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.runs.database import damaged, locked

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fairwave.audit.training import canary_bank, canary_model, own_pull, present_first
+from fairwave.audit.training_canaries import canary_bank, canary_model, own_pull, present_first
 from fairwave.audit.transcript import Claim, Transcript, coin_flips
-from fairwave.engine.maps import Common, Held, gradient_map
+from fairwave.engine.device_programs import Common, Held, gradient_map
 from fairwave.engine.private_training import Protection
 from fairwave.keys import run_key
 from fairwave.privacy.noise import Source

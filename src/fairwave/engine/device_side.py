@@ -16,10 +16,10 @@ from fairwave.keys import Stream, device_key
 from fairwave.learning.local import norm, train, train_beside, update_of
 from fairwave.learning.loss import Samples, local_gradient, local_loss
 from fairwave.learning.model import Model, Tree
-from fairwave.policy.access_point import uniform_levels
+from fairwave.policy.deviation import uniform_levels
 from fairwave.privacy.noise import standard_normal
 from fairwave.scenario.parameters import Scenario
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.scheme import Scheme
 from fairwave.types import Count, Flag, Key, Scalar
 
 _PERSONAL = 1 << 30

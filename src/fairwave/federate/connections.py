@@ -9,10 +9,10 @@ from collections.abc import Callable
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.serverapp import Grid
 
-from fairwave.federate.exchange import exchange
+from fairwave.federate.device_keys import Roster
+from fairwave.federate.flower_records import HELLO, Unreadable, value
+from fairwave.federate.messaging import exchange
 from fairwave.federate.protocol import VERSION
-from fairwave.federate.records import HELLO, Unreadable, value
-from fairwave.federate.roster import Roster
 
 GREETING = "query.hello"
 _PATIENCE_S = 60.0

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import equinox as eqx
 
 from fairwave.learning.model import Tree
-from fairwave.policy.access_point import Levels
+from fairwave.policy.deviation import Levels
 from fairwave.policy.rules import Rule
 from fairwave.scenario.peers import Peers
 from fairwave.types import FlagPerDevice, Key, Params, PerDevice, UpdatePerDevice

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.audit.transcript import Claim, Transcript, coin_flips
-from fairwave.engine.device import LocalTraining, Work
-from fairwave.engine.maps import Common, training_map
+from fairwave.engine.device_programs import Common, training_map
+from fairwave.engine.device_side import LocalTraining, Work
 from fairwave.engine.private_training import Protection
 from fairwave.keys import run_key
 from fairwave.learning.dense import Dense

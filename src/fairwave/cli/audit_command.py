@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairwave.cli.scenario import Overrides
+from fairwave.cli.scenario_command import Overrides
 from fairwave.errors import AuditError
 
 if TYPE_CHECKING:

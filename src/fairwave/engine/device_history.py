@@ -6,10 +6,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from fairwave.defences.base import PAST, SKETCH, sketches
+from fairwave.defences.defence import PAST, SKETCH, sketches
 from fairwave.defences.judgement import in_use
 from fairwave.learning.model import Tree, flat_rows
-from fairwave.scenario.defences import Defences
+from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice, PerDevice, UpdatePerDevice
 
 

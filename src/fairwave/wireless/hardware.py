@@ -10,9 +10,9 @@ from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DISTANCE, DeviceValues
 from fairwave.scenario.quantity import NEAREST_M, FloatColumn, Limit
 from fairwave.units import LENGTH
-from fairwave.wireless.device import Device
 from fairwave.wireless.energy import seconds_per_bit
 from fairwave.wireless.path_loss import path_loss_constant
+from fairwave.wireless.physical_device import Device
 from fairwave.wireless.placement import placed
 
 MOST_ITERATIONS = 1e9

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
-from fairwave.federate.faults import Expected, fault_in
+from fairwave.federate.answer_checks import Expected, fault_in
+from fairwave.federate.flower_records import Unreadable, answer_from_records
 from fairwave.federate.protocol import Answer
-from fairwave.federate.records import Unreadable, answer_from_records
 from fairwave.runs.faults import Fault
 
 POLL_S = 0.2

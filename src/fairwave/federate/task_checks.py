@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from fairwave.federate.diary import Page
+from fairwave.federate.client_state import Page
 from fairwave.federate.protocol import NamedArrays, Phase, Task
 from fairwave.runs.training import digest
 

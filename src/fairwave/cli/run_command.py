@@ -11,7 +11,7 @@ import typer
 
 from fairwave.cli.arguments import RunFolder, Schemes, Seeds, names_in
 from fairwave.cli.progress import watching
-from fairwave.cli.scenario import Overrides, Source
+from fairwave.cli.scenario_command import Overrides, Source
 from fairwave.runs.seeds import seeds_in
 
 if TYPE_CHECKING:

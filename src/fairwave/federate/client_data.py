@@ -13,7 +13,7 @@ from fairwave.data.partition import holdings_of
 from fairwave.data.sources import DataSet
 from fairwave.errors import ScenarioError
 from fairwave.scenario.parameters import Scenario
-from fairwave.scenario.partition import Own
+from fairwave.scenario.partition_laws import Own
 
 
 @dataclasses.dataclass(frozen=True)

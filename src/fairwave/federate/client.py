@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from fairwave.engine.battery import capacities_j, least_energy_j
-from fairwave.engine.device import (
+from fairwave.engine.device_side import (
     Outcome,
     Work,
     device_gradient,
@@ -19,28 +19,28 @@ from fairwave.engine.device import (
     train_device,
 )
 from fairwave.engine.guard import Guard, parameters_of
-from fairwave.engine.records import FROM_PLAN
+from fairwave.engine.round_record import FROM_PLAN
 from fairwave.engine.steps import capped, heard_with, prepare_upload
 from fairwave.errors import SolveError
-from fairwave.federate.diary import Diary, Page, on_host
-from fairwave.federate.holdings import OwnSamples
+from fairwave.federate.client_data import OwnSamples
+from fairwave.federate.client_state import Diary, Page, on_host
 from fairwave.federate.meter import RAPL, Meter
 from fairwave.federate.protocol import Answer, NamedArrays, Phase, Status, Task, named_arrays, tree_of
 from fairwave.federate.settings import Settings
-from fairwave.federate.turns import digest_of, is_out_of_turn, is_unforeseen
+from fairwave.federate.task_checks import digest_of, is_out_of_turn, is_unforeseen
 from fairwave.keys import Stream, device_key, run_key
 from fairwave.learning.local import correction_term
 from fairwave.learning.loss import Samples, local_loss
 from fairwave.learning.model import Model, Tree
+from fairwave.policy.device_plan import LARGEST_VIOLATION, Case, DevicePlan
 from fairwave.policy.effort_fit import fit_effort, no_memory
 from fairwave.policy.fleet import fleet
-from fairwave.policy.plan import LARGEST_VIOLATION, Case, DevicePlan
-from fairwave.scenario.mobility import Radial
+from fairwave.scenario.mobility_laws import Radial
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
-from fairwave.schemes.base import Scheme
+from fairwave.schemes.scheme import Scheme
 from fairwave.types import Key
-from fairwave.wireless.fleet import distances_m
+from fairwave.wireless.hardware import distances_m
 from fairwave.wireless.mobility import motions, moved
 
 _prepare = jax.jit(prepare_upload, static_argnums=(0, 1))

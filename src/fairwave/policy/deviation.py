@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from fairwave.policy.contribution import Score, remember, similarity
 from fairwave.privacy.gaussian import Calibration, noise_multiplier
-from fairwave.scenario.privacy import Privacy
+from fairwave.scenario.privacy_parameters import Privacy
 from fairwave.types import FlagPerDevice, Params, PerDevice, Scalar, UpdatePerDevice
 
 Levels: TypeAlias = Callable[[Privacy, PerDevice], PerDevice]

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import model_validator
 
 from fairwave.scenario.group import Group
-from fairwave.scenario.privacy import Below1
+from fairwave.scenario.privacy_parameters import Below1
 from fairwave.scenario.quantity import Limit, Positive, Share, one, whole
 from fairwave.units import NUMBER
 

@@ -10,7 +10,7 @@ import typer
 
 from fairwave.cli.arguments import Seeds, names_in
 from fairwave.cli.job_runs import Jobs, results_of, run_jobs
-from fairwave.cli.scenario import Overrides, Source
+from fairwave.cli.scenario_command import Overrides, Source
 from fairwave.runs.seeds import seeds_in
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def incentives(
     Example:  fairwave study incentives --behaviours echo_model,lazy --seeds 0..4
     """
     from fairwave.errors import ArgumentError, did_you_mean
-    from fairwave.report.incentives import verdict, write_incentives
+    from fairwave.report.incentives_page import verdict, write_incentives
     from fairwave.scenario.loading import load_scenario
     from fairwave.studies import incentives as study
     from fairwave.studies.answers import advantages

@@ -8,17 +8,17 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from fairwave.engine.access_point import Released, aggregate_and_release
-from fairwave.engine.attendance import Attendance
+from fairwave.engine.invitation import Attendance
 from fairwave.engine.scoring import Practice, Uploads
 from fairwave.engine.state import State
 from fairwave.engine.steps import first_state
 from fairwave.keys import run_key
 from fairwave.learning.model import Inputs, Labels, Model, Tree
 from fairwave.policy.effort import Effort
-from fairwave.scenario.defences import Defences
+from fairwave.scenario.defence_parameters import Defences
 from fairwave.scenario.peers import Peers
-from fairwave.scenario.privacy import Privacy
-from fairwave.schemes.base import Scheme, Terms
+from fairwave.scenario.privacy_parameters import Privacy
+from fairwave.schemes.scheme import Scheme, Terms
 from fairwave.types import FlagPerDevice
 
 

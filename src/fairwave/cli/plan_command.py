@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairwave.cli.scenario import Overrides, Source
+from fairwave.cli.scenario_command import Overrides, Source
 from fairwave.errors import ArgumentError, ScenarioError
 
 if TYPE_CHECKING:

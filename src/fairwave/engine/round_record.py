@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairwave.engine.state import RoundRecord
-from fairwave.policy.plan import Case
+from fairwave.policy.device_plan import Case
 from fairwave.types import PerDevice
 
 FROM_PLAN = (

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fairwave.engine.records import Arrays
+from fairwave.engine.round_record import Arrays
 from fairwave.federate.protocol import Answer, Status
 
 DIARY, BASE = "diary", "diary_base"

@@ -28,8 +28,8 @@ def reproduce(
 
     Example:  fairwave reproduce --seeds 0..1 --rounds 50
     """
-    from fairwave.cli.report import write
-    from fairwave.cli.run import start
+    from fairwave.cli.report_command import write
+    from fairwave.cli.run_command import start
     from fairwave.runs.order import Order
     from fairwave.scenario.loading import load_scenario
 

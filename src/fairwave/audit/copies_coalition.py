@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fairwave.audit.release import blank_state, released
-from fairwave.audit.statistics import Finding, scale_test
-from fairwave.scenario.privacy import Privacy
-from fairwave.schemes.base import Scheme
+from fairwave.audit.blank_release import blank_state, released
+from fairwave.audit.hypothesis_tests import Finding, scale_test
+from fairwave.scenario.privacy_parameters import Privacy
+from fairwave.schemes.scheme import Scheme
 
 MEMBERS = 10
 SIZE = 20_000

@@ -18,7 +18,7 @@ from jaxtyping import Array
 
 from fairwave.keys import Stream, device_key
 from fairwave.learning.model import Tree
-from fairwave.policy.access_point import released_copy
+from fairwave.policy.deviation import released_copy
 from fairwave.privacy.noise import standard_normal
 from fairwave.types import Count, FlagPerDevice, Key, Params, PerDevice, Scalar
 

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from fairwave.engine.memory import largest_fitting
+from fairwave.engine.gpu_memory import largest_fitting
 from fairwave.engine.sharding import sharded
 from fairwave.learning.model import Tree
 

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from fairwave.audit.release import blank_state, released
+from fairwave.audit.blank_release import blank_state, released
 from fairwave.audit.transcript import Claim, Transcript, coin_flips
 from fairwave.engine.state import State
-from fairwave.scenario.privacy import Privacy
-from fairwave.schemes.base import Scheme
+from fairwave.scenario.privacy_parameters import Privacy
+from fairwave.schemes.scheme import Scheme
 
 SPARE = 200
 """Coordinates that no canary uses: noise and nothing else."""

@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from fairwave.policy.access_point import Yardstick
-from fairwave.scenario.defences import Defences
+from fairwave.policy.deviation import Yardstick
+from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice, Params, PerDevice, Scalar, UpdatePerDevice
 
 PAST = 3

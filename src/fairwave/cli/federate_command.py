@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairwave.cli.arguments import Seeds, names_in
-from fairwave.cli.run import Resumable, tell_results
-from fairwave.cli.scenario import Overrides
+from fairwave.cli.run_command import Resumable, tell_results
+from fairwave.cli.scenario_command import Overrides
 from fairwave.errors import ArgumentError
 from fairwave.runs.seeds import seeds_in
 
 if TYPE_CHECKING:
-    from fairwave.federate.brief import Brief
+    from fairwave.federate.agreement import Brief
     from fairwave.federate.settings import Settings
 
 app = typer.Typer(
@@ -175,7 +175,7 @@ def _brief(
     settings: Settings,
 ) -> Brief:
     from fairwave import schemes as registry
-    from fairwave.federate.brief import Brief
+    from fairwave.federate.agreement import Brief
     from fairwave.runs.order import Order
     from fairwave.scenario.loading import load_scenario
 
@@ -205,7 +205,7 @@ def _run(engine: Engine, brief: Brief, folder: Path, command: str) -> None:
 
 
 def _say(line: dict[str, Any]) -> None:
-    from fairwave.federate.words import in_words
+    from fairwave.federate.log_lines import in_words
 
     text = in_words(line)
     if text:
