@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from fairwave.federate.agreement import Brief
+from fairwave.federate.agreement import Agreement
 from fairwave.federate.deployment import federate_on_loopback
 from fairwave.federate.settings import Settings
 from fairwave.runs.order import Order
@@ -67,18 +67,18 @@ def main() -> None:
     given = [int(word) for word in sys.argv[1:]]
     devices, rounds = (*given, *(10, 3)[len(given) :])
     scenario = load_scenario("small", [f"cell.num_devices={devices}"])
-    brief = Brief(
+    agreement = Agreement(
         Order(scenario, ("proposed",), (0,), rounds), Settings(telemetry=True, energy="model", deadline_s=300.0)
     )
     sampler, begun = Sampler(), time.perf_counter()
     sampler.start()
 
-    def hear(line: dict[str, object]) -> None:
+    def on_line(line: dict[str, object]) -> None:
         if line["event"] == "round":
             print(f"round {line['round']}: {line['seconds']} s, {line['delivered']} updates", flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
-        federate_on_loopback(brief, Path(folder) / "run", "benchmark", hear)
+        federate_on_loopback(agreement, Path(folder) / "run", "benchmark", on_line)
     print(f"whole: {time.perf_counter() - begun:.1f} s on {os.cpu_count()} cores")
     for kind, (count, seconds) in sorted(sampler.totals().items(), key=lambda item: -item[1][1]):
         print(f"{KINDS[kind]:>36}: {count:4d} started, {seconds:6.1f} s of processor, {seconds / count:.2f} s each")

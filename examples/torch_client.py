@@ -96,8 +96,8 @@ def _answer(message: Message, device: TorchDevice, arrays: dict[str, torch.Tenso
         "spent": 0,
         "diary": 0,
         "exhausted": 0,
-        "told-noise-std": 0.0,
-        "told-loss": float("nan"),
+        "reported-noise-std": 0.0,
+        "reported-loss": float("nan"),
     }
     named = ArrayRecord({name: Array(np.asarray(value)) for name, value in arrays.items()})
     return Message(RecordDict({"fairwave.answer": ConfigRecord(told), "arrays": named}), reply_to=message)
@@ -106,7 +106,7 @@ def _answer(message: Message, device: TorchDevice, arrays: dict[str, torch.Tenso
 def main() -> None:
     """Three devices, one of them in PyTorch, five rounds on MNIST."""
     from fairwave.data.sources import load
-    from fairwave.federate.agreement import Brief
+    from fairwave.federate.agreement import Agreement
     from fairwave.federate.client_app import app_of
     from fairwave.federate.in_process import federate_in_process
     from fairwave.federate.settings import Settings
@@ -120,15 +120,15 @@ def main() -> None:
         TorchDevice(torch.from_numpy(data.train_inputs[own]).float().flatten(1) / 255.0,
                     torch.from_numpy(data.train_labels[own]).long())
     )  # fmt: skip
-    brief = Brief(Order(scenario, ("proposed",), (0,), 5), Settings(telemetry=True, energy="model"))
+    agreement = Agreement(Order(scenario, ("proposed",), (0,), 5), Settings(telemetry=True, energy="model"))
     with tempfile.TemporaryDirectory() as folder:
-        own_app = app_of(lambda: brief, Path(folder) / "devices")
+        own_app = app_of(lambda: agreement, Path(folder) / "devices")
 
         class Both(ClientApp):
             def __call__(self, message: Message, context: Context) -> Message:
                 return (torch_app if context.node_config["partition-id"] == 0 else own_app)(message, context)
 
-        federate_in_process(brief, Path(folder) / "run", app=Both(), hear=_say)
+        federate_in_process(agreement, Path(folder) / "run", app=Both(), on_line=_say)
 
 
 def _say(line: dict[str, object]) -> None:

@@ -11,6 +11,7 @@ import enum
 import jax
 import numpy as np
 
+from fairwave.double_precision import double_precision
 from fairwave.types import Count, Key
 
 
@@ -56,6 +57,6 @@ def host_generator(seed: int, stream: Stream, number: int = 0, member: int = 0) 
 
     Work that is done many times, or for many members, is told apart by number and member.
     """
-    with jax.enable_x64(True):  # without it, a seed counts modulo 2^32
+    with double_precision():  # without it, a seed counts modulo 2^32
         address = device_key(run_key(seed), number, stream, member)
         return np.random.default_rng(np.asarray(jax.random.key_data(address)))

@@ -12,7 +12,7 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from fairwave.engine.round_record import Arrays, as_arrays
-from fairwave.federate.agreement import Brief
+from fairwave.federate.agreement import Agreement
 from fairwave.federate.client_app import app_of
 from fairwave.federate.in_process import federate_in_process
 from fairwave.federate.protocol import NamedArrays, named_arrays
@@ -65,9 +65,9 @@ def outcome(folder: Path) -> Outcome:
 
 def federated(order: Order, folder: Path, settings: Settings = REPEATABLE, meddle: Meddle | None = None) -> Outcome:
     """A finished federation in one process."""
-    brief = Brief(order, settings)
-    honest = app_of(lambda: brief, folder / DEVICES)
-    federate_in_process(brief, folder, "test", app=honest if meddle is None else Meddled(honest, meddle))
+    agreement = Agreement(order, settings)
+    honest = app_of(lambda: agreement, folder / DEVICES)
+    federate_in_process(agreement, folder, "test", app=honest if meddle is None else Meddled(honest, meddle))
     return outcome(folder)
 
 

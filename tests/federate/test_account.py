@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from fairwave.data.sources import load
 from fairwave.errors import FederationError, ScenarioError
-from fairwave.federate.agreement import Brief
-from fairwave.federate.client import DeviceAgent
+from fairwave.federate.agreement import Agreement
+from fairwave.federate.client import DeviceClient
 from fairwave.federate.flower_records import ANSWER
 from fairwave.federate.protocol import Answer, NamedArrays, Phase, Status, Task, named_arrays
 from fairwave.federate.settings import Settings
-from fairwave.federate.setup import Premises, device_agent
+from fairwave.federate.setup import Premises, device_client
 from fairwave.federate.step_charges import Account
 from fairwave.runs.order import Order, Track
 from tests.federate.parties import Outcome, federated, tiny
@@ -136,12 +136,12 @@ def _charged(held: Outcome, device: int) -> int:
     return sum(int(event.steps[event.devices == device].sum()) for event in held.of("update"))
 
 
-def _agent(tmp_path: Path, order: Order) -> tuple[DeviceAgent, NamedArrays]:
+def _agent(tmp_path: Path, order: Order) -> tuple[DeviceClient, NamedArrays]:
     import jax
 
     data, private = load("mnist"), Settings()
     copy = Premises(order, data).access_point(TRACK, None).start().received
-    agent = device_agent(order, private, TRACK, 0, data, tmp_path / "own.diary")
+    agent = device_client(order, private, TRACK, 0, data, tmp_path / "own.diary")
     return agent, named_arrays(jax.tree.map(lambda leaf: leaf[0], copy))
 
 
@@ -179,12 +179,12 @@ def test_a_proof_is_about_one_scheme_and_seed() -> None:
     scenario = tiny(*PRIVATE, preset="fair").scenario
     for schemes, seeds in ((("proposed", "max_power"), (0,)), (("proposed",), (0, 1))):
         with pytest.raises(ScenarioError, match="would each release the same data"):
-            Brief(Order(scenario, schemes, seeds, 1), Settings())
+            Agreement(Order(scenario, schemes, seeds, 1), Settings())
 
 
 def test_a_federation_does_not_end_on_a_devices_word() -> None:
     with pytest.raises(ScenarioError, match=r"run.target_loss: only devices know their losses"):
-        Brief(tiny("run.target_loss=0.5"), Settings())
+        Agreement(tiny("run.target_loss=0.5"), Settings())
 
 
 def test_failures_are_told_in_the_devices_words(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ from flwr.clientapp import ClientApp
 
 from fairwave.data.sources import DataSet, load
 from fairwave.errors import FederationError, ScenarioError
-from fairwave.federate.client import DeviceAgent
+from fairwave.federate.client import DeviceClient
 from fairwave.federate.client_data import agreed_counts, own_samples
-from fairwave.federate.client_state import Diary, replace_file
+from fairwave.federate.client_state import ClientStateFile, replace_file
 from fairwave.federate.meter import Meter
 from fairwave.federate.protocol import NamedArrays, Phase, Status, Task, named_arrays
 from fairwave.federate.settings import Settings
-from fairwave.federate.setup import Premises, device_agent
+from fairwave.federate.setup import Premises, device_client
 from fairwave.runs.faults import Fault
 from fairwave.runs.order import Track
 from fairwave.scenario.loading import load_scenario
@@ -28,8 +28,8 @@ from tests.federate.parties import REPEATABLE, TINY, federated, tiny
 TRACK = Track("proposed", 0)
 
 
-def _agent(folder: Path, settings: Settings = REPEATABLE, counters: Path | None = None) -> DeviceAgent:
-    agent = device_agent(tiny(), settings, TRACK, 0, load("mnist"), folder / "own.diary")
+def _agent(folder: Path, settings: Settings = REPEATABLE, counters: Path | None = None) -> DeviceClient:
+    agent = device_client(tiny(), settings, TRACK, 0, load("mnist"), folder / "own.diary")
     if counters is not None:
         agent._counters = counters
     return agent
@@ -155,10 +155,10 @@ def test_without_telemetry_a_device_tells_nothing_of_its_energy(tmp_path: Path) 
     assert answer.telemetry == {}
     told = {field.name for field in dataclasses.fields(answer)}
     assert told == {
-        "round", "status", "arrays", "examples", "spent", "diary", "exhausted", "told_noise_std", "told_loss",
+        "round", "status", "arrays", "examples", "spent", "diary", "exhausted", "reported_noise_std", "reported_loss",
         "telemetry",
     }  # fmt: skip
-    assert np.isnan(answer.told_loss)
+    assert np.isnan(answer.reported_loss)
 
 
 def test_a_diary_is_whole_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_a_diary_is_whole_at_any_moment(tmp_path: Path, monkeypatch: pytest.Monk
         patched.setattr(Path, "replace", cut)
         replace_file(tmp_path / "own.diary", b"half")
     assert (tmp_path / "own.diary").read_bytes() == before
-    assert isinstance(agent._diary, Diary)
+    assert isinstance(agent._diary, ClientStateFile)
     assert agent._diary.read().round == 0
 
 

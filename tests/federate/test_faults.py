@@ -79,8 +79,8 @@ SPOILED: dict[str, tuple[Change, Fault]] = {
     "another version": (_told("version", 99), Fault.UNREADABLE),
     "another round": (_told("round", 0), Fault.OTHER_ROUND),
     "more examples": (_told("num-examples", 6_000), Fault.OTHER_EXAMPLES),
-    "noise that is not a number": (_told("told-noise-std", float("nan")), Fault.NOT_FINITE),
-    "negative noise": (_told("told-noise-std", -1.0), Fault.UNREADABLE),
+    "noise that is not a number": (_told("reported-noise-std", float("nan")), Fault.NOT_FINITE),
+    "negative noise": (_told("reported-noise-std", -1.0), Fault.UNREADABLE),
     "an exception": (_raise, Fault.FAILED),
 }
 

@@ -10,13 +10,13 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from fairwave.federate.client_app import app_of
-from fairwave.federate.connections import Roll
+from fairwave.federate.connections import Connections
 from fairwave.federate.credentials import make_device_key
-from fairwave.federate.device_keys import Roster
+from fairwave.federate.device_keys import KnownKeys
 from fairwave.federate.flower_records import HELLO
 from fairwave.federate.in_process import LocalGrid, identity
 from fairwave.federate.protocol import VERSION
-from tests.federate.parties import REPEATABLE, Brief, tiny
+from tests.federate.parties import REPEATABLE, Agreement, tiny
 
 
 @pytest.fixture(autouse=True)
@@ -43,13 +43,13 @@ def _context(node: int, config: dict[str, object]) -> Context:
 
 
 def _app() -> ClientApp:
-    return app_of(lambda: Brief(tiny(), REPEATABLE), Path("unused"))
+    return app_of(lambda: Agreement(tiny(), REPEATABLE), Path("unused"))
 
 
 def _keys(folder: Path, count: int) -> list[Path]:
-    (folder / "roster").mkdir()
+    (folder / "known_keys").mkdir()
     for device in range(count):
-        make_device_key(folder / f"{device}.key", folder / "roster" / f"{device}.pub")
+        make_device_key(folder / f"{device}.key", folder / "known_keys" / f"{device}.pub")
     return [folder / f"{device}.key" for device in range(count)]
 
 
@@ -66,12 +66,12 @@ def test_the_right_key_is_admitted_and_every_other_refused(tmp_path: Path) -> No
             15: {"partition-id": -1, "key": str(keys[1])},
         },
     )
-    roll = Roll(crowd, 3, Roster(tmp_path / "roster"), 5.0, lambda event, **more: said.append(f"{event} {more}"))
-    assert roll.call() == {0: 11}
+    connections = Connections(crowd, 3, KnownKeys(tmp_path / "known_keys"), 5.0, lambda event, **more: said.append(f"{event} {more}"))
+    assert connections.call() == {0: 11}
     assert sum("no proof that the node holds its key" in line for line in said) == 2
     assert sum("the scenario has devices 0 to 2" in line for line in said) == 2
     said.clear()
-    assert roll.call() == {0: 11}
+    assert connections.call() == {0: 11}
     assert said == []  # nobody is asked twice
 
 
@@ -87,24 +87,24 @@ def test_a_signature_for_another_question_is_worthless(tmp_path: Path) -> None:
             return Message(recorded[0].content, reply_to=message)
 
     crowd = Crowd(Replays(), {21: {"partition-id": 0, "key": str(keys[0])}})
-    roster = Roster(tmp_path / "roster")
-    assert Roll(crowd, 1, roster, 5.0, lambda event, **more: None).call() == {0: 21}
-    assert Roll(crowd, 1, roster, 5.0, lambda event, **more: None).call() == {}
+    known_keys = KnownKeys(tmp_path / "known_keys")
+    assert Connections(crowd, 1, known_keys, 5.0, lambda event, **more: None).call() == {0: 21}
+    assert Connections(crowd, 1, known_keys, 5.0, lambda event, **more: None).call() == {}
 
 
 def test_a_device_comes_back_under_another_node() -> None:
     crowd = Crowd(_app(), {31: {"partition-id": 0}, 32: {"partition-id": 0}})
     crowd.there = {31}
     said: list[str] = []
-    roll = Roll(crowd, 1, None, 5.0, lambda event, **more: said.append(f"{event} {more}"))
-    assert roll.call() == {0: 31}
+    connections = Connections(crowd, 1, None, 5.0, lambda event, **more: said.append(f"{event} {more}"))
+    assert connections.call() == {0: 31}
     crowd.there = {31, 32}
-    assert roll.call() == {0: 31}
+    assert connections.call() == {0: 31}
     assert "another node is already connected as this device" in said[-1]
-    assert roll.call() == {0: 31}
+    assert connections.call() == {0: 31}
     assert len(said) == 2  # it is not asked in every round
     crowd.there = {32}
-    assert roll.call() == {0: 32}
+    assert connections.call() == {0: 32}
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_a_node_that_does_not_introduce_itself_properly_is_refused(told: dict[st
             return Message(content, reply_to=message)
 
     said: list[str] = []
-    roll = Roll(Crowd(Rude(), {41: {}}), 1, None, 5.0, lambda event, **more: said.append(event))
-    assert roll.call() == {}
+    connections = Connections(Crowd(Rude(), {41: {}}), 1, None, 5.0, lambda event, **more: said.append(event))
+    assert connections.call() == {}
     assert said == ["refused"]
 
 
@@ -133,6 +133,6 @@ def test_a_node_that_cannot_answer_yet_is_asked_again() -> None:
                 raise RuntimeError
             return _app()(message, context)
 
-    roll = Roll(Crowd(Slow(), {51: {"partition-id": 0}}), 1, None, 5.0, lambda event, **more: None)
-    assert roll.call() == {}
-    assert roll.call() == {0: 51}
+    connections = Connections(Crowd(Slow(), {51: {"partition-id": 0}}), 1, None, 5.0, lambda event, **more: None)
+    assert connections.call() == {}
+    assert connections.call() == {0: 51}

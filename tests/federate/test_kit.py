@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_ssh_private_key, l
 from cryptography.x509.verification import PolicyBuilder, Store
 
 from fairwave.errors import OutputError, ScenarioError
-from fairwave.federate.agreement import FEDERATION, SCENARIO, Brief, read_brief, write_brief
+from fairwave.federate.agreement import FEDERATION, SCENARIO, Agreement, read_agreement, write_agreement
 from fairwave.federate.app_folder import PACKAGE
 from fairwave.federate.kit import write_kit
 from fairwave.federate.settings import Settings
@@ -23,7 +23,7 @@ from tests.federate.parties import REPEATABLE, TINY, Order, tiny
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kit") / "deployment"
-    write_kit(folder, Brief(tiny(), Settings()), ["ap.example.org", "192.0.2.7"], 8443, 30)
+    write_kit(folder, Agreement(tiny(), Settings()), ["ap.example.org", "192.0.2.7"], 8443, 30)
     return folder
 
 
@@ -32,7 +32,7 @@ def test_every_machine_has_a_folder(kit: Path) -> None:
         "README.md", "access-point", "authority", "node-0", "node-1", "node-2",
     }  # fmt: skip
     assert {path.name for path in (kit / "node-1").iterdir()} == {"ca.crt", "node.key", "start.sh"}
-    assert {path.stem for path in (kit / "access-point" / "roster").iterdir()} == {"0", "1", "2"}
+    assert {path.stem for path in (kit / "access-point" / "known_keys").iterdir()} == {"0", "1", "2"}
 
 
 def test_private_keys_are_private_and_where_they_belong(kit: Path) -> None:
@@ -43,7 +43,7 @@ def test_private_keys_are_private_and_where_they_belong(kit: Path) -> None:
         assert path.stat().st_mode & 0o077 == 0, path
     for device in range(3):
         private = load_ssh_private_key((kit / f"node-{device}" / "node.key").read_bytes(), None)
-        public = load_ssh_public_key((kit / "access-point" / "roster" / f"{device}.pub").read_bytes())
+        public = load_ssh_public_key((kit / "access-point" / "known_keys" / f"{device}.pub").read_bytes())
         assert private.public_key() == public
 
 
@@ -78,20 +78,20 @@ def test_scripts_are_scripts(kit: Path) -> None:
 
 
 def test_the_app_holds_the_brief(kit: Path) -> None:
-    brief = read_brief(kit / "access-point" / "app" / PACKAGE)
-    assert brief == Brief(tiny(), Settings())
+    agreement = read_agreement(kit / "access-point" / "app" / PACKAGE)
+    assert agreement == Agreement(tiny(), Settings())
 
 
 def test_nothing_is_overwritten(kit: Path) -> None:
     with pytest.raises(OutputError, match="is not empty; choose a new folder"):
-        write_kit(kit, Brief(tiny(), Settings()), ["localhost"], 8443, 30)
+        write_kit(kit, Agreement(tiny(), Settings()), ["localhost"], 8443, 30)
 
 
 def test_a_brief_comes_back(tmp_path: Path) -> None:
     order = Order(load_scenario("paper", [*TINY, "cell.mobility.law=none"]), ("proposed", "max_power"), (3, 5), 7)
-    brief = Brief(order, REPEATABLE)
-    write_brief(tmp_path, brief)
-    assert read_brief(tmp_path) == brief
+    agreement = Agreement(order, REPEATABLE)
+    write_agreement(tmp_path, agreement)
+    assert read_agreement(tmp_path) == agreement
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_a_brief_comes_back(tmp_path: Path) -> None:
     ],
 )
 def test_a_brief_that_is_wrong_says_where(change: str, words: str, tmp_path: Path) -> None:
-    write_brief(tmp_path, Brief(tiny(), REPEATABLE))
+    write_agreement(tmp_path, Agreement(tiny(), REPEATABLE))
     text = 'schemes = ["proposed"]\nseeds = [0]\nrounds = 3\n' + change.replace("rounds = 3", "round = 3")
     (tmp_path / FEDERATION).write_text(text, "utf-8")
     with pytest.raises(ScenarioError, match=r"federation.toml") as error:
-        read_brief(tmp_path)
+        read_agreement(tmp_path)
     assert words in str(error.value)
     assert (tmp_path / SCENARIO).exists()
 
@@ -126,4 +126,4 @@ def test_a_brief_that_is_wrong_says_where(change: str, words: str, tmp_path: Pat
 )
 def test_what_a_federation_cannot_do_is_refused(overrides: tuple[str, ...], settings: Settings, words: str) -> None:
     with pytest.raises(ScenarioError, match=words):
-        Brief(tiny(*overrides, preset="fair"), settings)
+        Agreement(tiny(*overrides, preset="fair"), settings)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fairwave.engine.round_record import Arrays
-from fairwave.engine.state import Books
+from fairwave.engine.state import ServerState
 from fairwave.federate import access_point
 from fairwave.federate import client as device
 from fairwave.federate.access_point import Answers
@@ -75,9 +75,9 @@ def test_a_federation_that_scores_wrongly_is_noticed(tmp_path: Path, monkeypatch
     """The comparison can fail: an access point that mixes devices up does not agree with the simulator."""
     honest = access_point.AccessPoint._stacked
 
-    def mixed_up(self: access_point.AccessPoint, books: Books, answers: Answers, chosen: np.ndarray) -> object:
+    def mixed_up(self: access_point.AccessPoint, server: ServerState, answers: Answers, chosen: np.ndarray) -> object:
         shifted = {(k + 1) % 3: answer for k, answer in answers.items()}
-        return honest(self, books, shifted, chosen)
+        return honest(self, server, shifted, chosen)
 
     monkeypatch.setattr(access_point.AccessPoint, "_stacked", mixed_up)
     order = tiny()

@@ -10,10 +10,10 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from fairwave.errors import FederationError, StoreError
-from fairwave.federate import server_run as logbook
-from fairwave.federate.agreement import Brief
+from fairwave.federate import server_run as server_run
+from fairwave.federate.agreement import Agreement
 from fairwave.federate.flower_records import ARRAYS
-from fairwave.federate.server_run import Logbook
+from fairwave.federate.server_run import ServerRun
 from fairwave.federate.settings import Settings
 from fairwave.runs.folder import SECRET
 from fairwave.runs.order import Order
@@ -68,15 +68,15 @@ def test_an_interrupted_round_is_repeated_to_the_same_result(phase: str, after: 
 @pytest.mark.slow
 def test_a_crash_between_aggregation_and_storing_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = federated(tiny(), tmp_path / "whole")
-    honest = Logbook.append
+    honest = ServerRun.append
 
-    def cut(self: Logbook, track: object, number: int, *rest: object, **more: object) -> None:
+    def cut(self: ServerRun, track: object, number: int, *rest: object, **more: object) -> None:
         if number == 1:
             raise Crash
         honest(self, track, number, *rest, **more)
 
     with monkeypatch.context() as patched, pytest.raises(Crash):
-        patched.setattr(Logbook, "append", cut)
+        patched.setattr(ServerRun, "append", cut)
         federated(tiny(), tmp_path / "run")
     federated(tiny(), tmp_path / "run")
     assert close(model_of_round(tmp_path / "run", 3), model_of_round(tmp_path / "whole", 3), tolerance=0.0)
@@ -199,8 +199,8 @@ def test_simulations_and_federations_do_not_mix(tmp_path: Path) -> None:
 
 
 def test_two_access_points_cannot_share_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logbook, "PREDECESSOR_LEAVES_S", 0.3)
-    brief = Brief(tiny(rounds=1), REPEATABLE)
-    first, second = (Logbook(tmp_path / "run", brief, "test") for _ in range(2))
+    monkeypatch.setattr(server_run, "PREDECESSOR_LEAVES_S", 0.3)
+    agreement = Agreement(tiny(rounds=1), REPEATABLE)
+    first, second = (ServerRun(tmp_path / "run", agreement, "test") for _ in range(2))
     with first, pytest.raises(StoreError, match="another fairwave is running it"), second:
         pass

@@ -18,7 +18,7 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from fairwave.engine.round_record import Arrays
-from fairwave.federate.agreement import Brief
+from fairwave.federate.agreement import Agreement
 from fairwave.federate.app_folder import PACKAGE
 from fairwave.federate.client_app import app_of
 from fairwave.federate.credentials import Authority, make_device_key
@@ -105,7 +105,7 @@ def test_three_nodes_agree_with_the_simulator_and_strangers_are_refused(tmp_path
             codes.update(_strangers(self, tmp_path))
             return super().submit()
 
-    federate_on_loopback(Brief(order, REPEATABLE), tmp_path / "run", "test", network=Watched)
+    federate_on_loopback(Agreement(order, REPEATABLE), tmp_path / "run", "test", network=Watched)
     assert codes.keys() == REFUSALS.keys()
     for name, words in REFUSALS.items():
         assert codes[name], name  # it has ended, and not well
@@ -204,14 +204,14 @@ def test_a_federation_outlives_its_devices_and_its_superlink(tmp_path: Path) -> 
             (package / "plan.json").write_text(json.dumps(plan), "utf-8")
             networks.append(self)
 
-    def hear(line: dict[str, object]) -> None:
+    def on_line(line: dict[str, object]) -> None:
         if line["event"] == "round" and line["round"] == 2:
             os.killpg(networks[0].nodes[0].pid, signal.SIGKILL)
         if line["event"] == "round" and line["round"] == 5 and networks[0].superlink is not None:
             superlink = networks[0].superlink.pid  # it dies in the middle of the last round
             threading.Timer(5.0, os.killpg, (superlink, signal.SIGKILL)).start()
 
-    federate_on_loopback(Brief(order, settings), tmp_path / "run", "test", hear, Sabotaged)
+    federate_on_loopback(Agreement(order, settings), tmp_path / "run", "test", on_line, Sabotaged)
     assert len(networks) == 2
     held = outcome(tmp_path / "run").records
     assert len(held) == 6
@@ -230,7 +230,7 @@ def test_a_federation_outlives_its_devices_and_its_superlink(tmp_path: Path) -> 
 
 def _replayed(order: Order, held: list[Arrays], tmp_path: Path) -> None:
     """The same federation in one process, with the same devices absent or failing in the same exchanges."""
-    brief = Brief(order, REPEATABLE.model_copy(update={"quorum": 0.3, "wait_s": 0.1}))
+    agreement = Agreement(order, REPEATABLE.model_copy(update={"quorum": 0.3, "wait_s": 0.1}))
     done = [0]
 
     def fails(honest: ClientApp, message: Message, context: Context) -> Message:
@@ -245,10 +245,10 @@ def _replayed(order: Order, held: list[Arrays], tmp_path: Path) -> None:
             there = held[min(done[0], len(held) - 1)]["participating"]
             return [node for node in super().get_node_ids() if there[node - 1_000]]
 
-    def hear(line: dict[str, object]) -> None:
+    def on_line(line: dict[str, object]) -> None:
         done[0] += line["event"] == "round"
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("fairwave.federate.in_process.LocalGrid", Absent)
-        app = Meddled(app_of(lambda: brief, tmp_path / "replay" / DEVICES), fails)
-        federate_in_process(brief, tmp_path / "replay", "test", hear, app)
+        app = Meddled(app_of(lambda: agreement, tmp_path / "replay" / DEVICES), fails)
+        federate_in_process(agreement, tmp_path / "replay", "test", on_line, app)

@@ -1,13 +1,13 @@
-"""What a misbehaviour is: which of a device's acts it changes. Whatever it leaves out stays honest.
+"""A behaviour: what a device that misbehaves does differently. Whatever it leaves out stays honest.
 
-Every act is of one device, from what that device knows: its copies, its own training, its own past.
+Every part is a function of one device, from what that device knows: its copies, its own training, its own past.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,9 +16,10 @@ from fairwave.policy.effort import Effort
 from fairwave.types import Count, Key, Params, Scalar
 
 SHORTEST = 1e-30
+"""Length below which a vector has no direction."""
 
 
-class Witness(eqx.Module):
+class DeviceKnowledge(eqx.Module):
     """What a device knows when it sends its update, as flat vectors."""
 
     received: Params
@@ -26,14 +27,15 @@ class Witness(eqx.Module):
     received_before: Params
     """Its copy in the round before."""
     honest: Params
-    """What its training gave, as far as it trained."""
+    """The update that its training gave, as far as it trained."""
     sent_before: Params
-    """What it sent last."""
+    """The update that it sent last."""
     usual_length: Scalar
     """Length of the last update that it trained for honestly; of this one before that."""
     strength: Scalar
-    number: Count
-    """Of the round, from 0."""
+    """How strongly it misbehaves, as the scenario has it."""
+    round_index: Count
+    """The round, counted from 0."""
     key: Key
 
 
@@ -43,33 +45,35 @@ class Habit(eqx.Module):
     share: Scalar
 
 
-Forge: TypeAlias = Callable[[Witness], Params]
-Believe: TypeAlias = Callable[[Effort, Scalar], Effort]
+ReplaceUpdate: TypeAlias = Callable[[DeviceKnowledge], Params]
+PlanningBelief: TypeAlias = Callable[[Effort, Scalar], Effort]
 Adapt: TypeAlias = Callable[[Habit, Scalar, Scalar], Habit]
 
 
 @dataclasses.dataclass(frozen=True)
 class Behaviour:
-    """One small file each."""
+    """One way to misbehave."""
+
+    extends: ClassVar[str] = "behaviours"
 
     name: str
     summary: str
     """What it does, and what its strength means."""
     strength: float | None = 1.0
-    """Default; None where it has no meaning."""
-    forge: Forge | None = None
-    """What it sends instead of its update."""
+    """Default strength; None where it has no meaning."""
+    replace_update: ReplaceUpdate | None = None
+    """What the device sends instead of its update."""
     share_of_iterations: Callable[[Scalar], Scalar] | None = None
-    """Of the planned iterations, how many it does: from its strength."""
+    """From its strength: the share of the planned iterations that it does."""
     share_of_data: Callable[[Scalar], Scalar] | None = None
-    """Of its samples, how many it trains on."""
+    """From its strength: the share of its samples that it trains on."""
     flips_labels: bool = False
-    """Trains on the wrong classes."""
-    believes: Believe | None = None
+    """It trains on the wrong classes."""
+    planning_belief: PlanningBelief | None = None
     """What it makes itself believe about effort before it plans."""
     adapts: Adapt | None = None
-    """How its habit follows the deviation that it is told, given its strength."""
-    pools: bool = False
+    """How its habit follows the deviation that it receives, given its strength."""
+    pools_copies: bool = False
     """Devices of the same entry average their copies before they train."""
 
 

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from fairwave.adversaries.behaviour import Behaviour
 
-coalition = Behaviour(name="coalition", summary="devices of one entry average their copies", strength=None, pools=True)
+coalition = Behaviour(
+    name="coalition", summary="devices of one entry average their copies", strength=None, pools_copies=True
+)

@@ -16,5 +16,5 @@ def _work_is_useless(effort: Effort, strength: Scalar) -> Effort:
 misreport = Behaviour(
     name="misreport",
     summary="plans as if its deviation followed its work by this share less than it does",
-    believes=_work_is_useless,
+    planning_belief=_work_is_useless,
 )

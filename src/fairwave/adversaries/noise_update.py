@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import jax
 
-from fairwave.adversaries.behaviour import Behaviour, Witness, nothing, of_length
+from fairwave.adversaries.behaviour import Behaviour, DeviceKnowledge, nothing, of_length
 from fairwave.types import Params
 
 
-def _noise(witness: Witness) -> Params:
-    drawn = jax.random.normal(witness.key, witness.honest.shape, witness.honest.dtype)
-    return of_length(drawn, witness.strength * witness.usual_length)
+def _noise(known: DeviceKnowledge) -> Params:
+    drawn = jax.random.normal(known.key, known.honest.shape, known.honest.dtype)
+    return of_length(drawn, known.strength * known.usual_length)
 
 
 noise_update = Behaviour(
     name="noise_update",
     summary="sends noise, so many times as long as its updates were; trains nothing",
-    forge=_noise,
+    replace_update=_noise,
     share_of_iterations=nothing,
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from fairwave.adversaries.behaviour import Behaviour, Witness, nothing
+from fairwave.adversaries.behaviour import Behaviour, DeviceKnowledge, nothing
 from fairwave.types import Params
 
 
-def _again(witness: Witness) -> Params:
-    return witness.sent_before
+def _again(known: DeviceKnowledge) -> Params:
+    return known.sent_before
 
 
 replay = Behaviour(
-    name="replay", summary="sends its last update again; trains nothing", forge=_again, share_of_iterations=nothing
+    name="replay",
+    summary="sends its last update again; trains nothing",
+    replace_update=_again,
+    share_of_iterations=nothing,
 )

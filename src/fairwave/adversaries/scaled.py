@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fairwave.adversaries.behaviour import Behaviour, Witness
+from fairwave.adversaries.behaviour import Behaviour, DeviceKnowledge
 from fairwave.types import Params
 
 
-def _longer(witness: Witness) -> Params:
-    return (witness.strength * witness.honest).astype(witness.honest.dtype)
+def _longer(known: DeviceKnowledge) -> Params:
+    return (known.strength * known.honest).astype(known.honest.dtype)
 
 
-scaled = Behaviour(name="scaled", summary="sends so many times its update", strength=10.0, forge=_longer)
+scaled = Behaviour(name="scaled", summary="sends so many times its update", strength=10.0, replace_update=_longer)

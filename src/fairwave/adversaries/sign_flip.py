@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fairwave.adversaries.behaviour import Behaviour, Witness
+from fairwave.adversaries.behaviour import Behaviour, DeviceKnowledge
 from fairwave.types import Params
 
 
-def _opposite(witness: Witness) -> Params:
-    return (-witness.strength * witness.honest).astype(witness.honest.dtype)
+def _opposite(known: DeviceKnowledge) -> Params:
+    return (-known.strength * known.honest).astype(known.honest.dtype)
 
 
-sign_flip = Behaviour(name="sign_flip", summary="sends minus so many times its update", forge=_opposite)
+sign_flip = Behaviour(name="sign_flip", summary="sends minus so many times its update", replace_update=_opposite)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.adversaries.behaviour import Behaviour, Witness, nothing
+from fairwave.adversaries.behaviour import Behaviour, DeviceKnowledge, nothing
 from fairwave.types import Params
 
 
-def _zeros(witness: Witness) -> Params:
-    return jnp.zeros_like(witness.honest)
+def _zeros(known: DeviceKnowledge) -> Params:
+    return jnp.zeros_like(known.honest)
 
 
 zero_update = Behaviour(
-    name="zero_update", summary="sends zeros, trains nothing", forge=_zeros, share_of_iterations=nothing
+    name="zero_update", summary="sends zeros, trains nothing", replace_update=_zeros, share_of_iterations=nothing
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from fairwave import schemes as registry
 from fairwave.audit.central_canaries import CentralSubject
 from fairwave.audit.copies_coalition import CopiesSubject
 from fairwave.audit.exchange_canaries import ExchangeSubject
@@ -13,6 +12,8 @@ from fairwave.audit.hypothesis_tests import Finding, canary_findings, noise_find
 from fairwave.audit.training_canaries import TrainingSubject
 from fairwave.audit.transcript import Claim, Subject
 from fairwave.errors import ScenarioError
+from fairwave.extensions import PRIVACY_MODES, SCHEMES
+from fairwave.privacy.modes.mode import mode_of
 from fairwave.scenario.parameters import Scenario
 
 ALARM = 1e-4
@@ -27,7 +28,7 @@ EPSILON = 2.0
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """On one part of the code."""
+    """What the tests say about one part of the code."""
 
     subject: str
     findings: list[Finding]
@@ -47,10 +48,11 @@ def verdict_on(subject: Subject, claim: Claim, num_canaries: int, seed: int) -> 
 
 def check_claims(scenario: Scenario) -> None:
     """Refuse a scenario that claims nothing."""
-    if scenario.privacy.mode == "paper":
+    if not mode_of(scenario.privacy).proves:
+        proving = " or ".join(f"'{name}'" for name, mode in PRIVACY_MODES.items() if mode.proves)
         raise ScenarioError(
-            "privacy.mode: 'paper' claims nothing, so that there is nothing to audit; choose 'provable' or 'device', "
-            "such as in the preset 'fair'"
+            f"privacy.mode: '{scenario.privacy.mode}' claims nothing, so that there is nothing to audit; choose "
+            f"{proving}, such as in the preset 'fair'"
         )
 
 
@@ -60,8 +62,8 @@ def audit(
     """Of each part of the code that the scenario's claims rest on, one after the other."""
     privacy = scenario.privacy
     claim = Claim.of_total(epsilon, RELEASES, privacy.delta)
-    if privacy.mode == "device":
-        yield verdict_on(CentralSubject(registry.ALL["max_power"], privacy), claim, num_canaries, seed)
+    if mode_of(privacy).trusts_access_point:
+        yield verdict_on(CentralSubject(SCHEMES["max_power"], privacy), claim, num_canaries, seed)
         return
     by_layer = scenario.learning.model != "cnn"
     training = TrainingSubject(privacy.clip_norm or 1.0, privacy.noise_source, by_layer)
@@ -70,7 +72,7 @@ def audit(
     if scenario.learning.gradient_exchange:
         exchange = ExchangeSubject(privacy.clip_norm or 1.0, privacy.noise_source)
         yield verdict_on(exchange, claim, num_canaries, seed)
-    yield copies_verdict(CopiesSubject(registry.ALL["proposed"], privacy), seed)
+    yield copies_verdict(CopiesSubject(SCHEMES["proposed"], privacy), seed)
 
 
 def batches_verdict(training: TrainingSubject, claim: Claim, num_canaries: int, seed: int) -> Verdict:

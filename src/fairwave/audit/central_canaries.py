@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from fairwave.audit.blank_release import blank_state, released
+from fairwave.audit.blank_release import address_of, blank_state, released
 from fairwave.audit.transcript import Claim, Transcript, coin_flips
-from fairwave.engine.state import State
+from fairwave.double_precision import double_precision
+from fairwave.engine.state import ServerState
 from fairwave.scenario.privacy_parameters import Privacy
 from fairwave.schemes.scheme import Scheme
 
@@ -33,7 +33,7 @@ class CentralSubject:
         """Rounds of the access point's own release function, each from the state that the last one left."""
         present = coin_flips(num_canaries, seed)
         clip = self.privacy.clip_norm or 1.0
-        with jax.enable_x64(True):
+        with double_precision():
             size = num_canaries + SPARE
             rows = jnp.where(jnp.asarray(present)[:, None], jnp.eye(num_canaries, size), 0.0)
             updates, state = (2.0 * clip * rows).astype(jnp.float32), blank_state(size, num_canaries)
@@ -46,12 +46,14 @@ class CentralSubject:
         scale = num_canaries / clip
         return Transcript(present, np.stack(alone) * scale, np.stack(pooled) * scale)
 
-    def release(self, claim: Claim, state: State, updates: Array, seed: int, turn: int) -> tuple[State, np.ndarray]:
+    def release(
+        self, claim: Claim, state: ServerState, updates: Array, seed: int, turn: int
+    ) -> tuple[ServerState, np.ndarray]:
         """One round: the next state, and every device's copy."""
         # Noise that is added for fairness would only hide the noise that proves.
         quiet = {"noise_multiplier": claim.multiplier, "sensitivity": SILENT}
         privacy = self.privacy.model_copy(update=quiet)
         everybody = jnp.ones(updates.shape[0], bool)
-        given = released(self.scheme, privacy, state, updates, everybody, seed, turn)
-        after = dataclasses.replace(state, global_params=given.params, received=given.received)
-        return after, np.asarray(given.received["w"], np.float64)
+        given = released(self.scheme, privacy, state, updates, everybody, address_of(seed, turn))
+        after = dataclasses.replace(state, global_params=given.server.global_params, copies=given.server.copies)
+        return after, np.asarray(given.server.copies.of_devices["w"], np.float64)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fairwave.audit.blank_release import blank_state, released
+from fairwave.audit.blank_release import address_of, blank_state, released
 from fairwave.audit.hypothesis_tests import Finding, scale_test
+from fairwave.double_precision import double_precision
 from fairwave.scenario.privacy_parameters import Privacy
 from fairwave.schemes.scheme import Scheme
 
@@ -31,12 +31,12 @@ class CopiesSubject:
         Nobody takes part, so that everybody gets the blank model at the level of its last deviation.
         """
         deviation = np.linspace(0.0, 1.0, MEMBERS)
-        with jax.enable_x64(True):
-            levels = np.asarray(self.scheme.levels(self.privacy, jnp.asarray(deviation)))
+        with double_precision():
+            levels = np.asarray(self.scheme.noise_levels(self.privacy, jnp.asarray(deviation)))
             state = dataclasses.replace(blank_state(SIZE, MEMBERS), deviation=jnp.asarray(deviation))
             silence, nobody = jnp.zeros((MEMBERS, SIZE), jnp.float32), jnp.zeros(MEMBERS, bool)
-            given = released(self.scheme, self.privacy, state, silence, nobody, seed, 0)
-        copies = np.asarray(given.received["w"], np.float64)
+            given = released(self.scheme, self.privacy, state, silence, nobody, address_of(seed, 0))
+        copies = np.asarray(given.server.copies.of_devices["w"], np.float64)
         weights = 1.0 / levels**2
         average = weights @ copies / weights.sum()
         return [

@@ -10,10 +10,12 @@ import numpy as np
 
 from fairwave.audit.training_canaries import canary_bank, canary_model, own_pull, present_first
 from fairwave.audit.transcript import Claim, Transcript, coin_flips
-from fairwave.engine.device_programs import Common, Held, gradient_map
-from fairwave.engine.private_training import Protection
+from fairwave.double_precision import double_precision
+from fairwave.engine.device_programs import gradient_program
+from fairwave.engine.device_side import HeldSamples, SharedInputs
 from fairwave.keys import run_key
 from fairwave.privacy.noise import Source
+from fairwave.privacy.protection import Protection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,14 +30,14 @@ class ExchangeSubject:
         """One gradient a round, of the same model; see `Subject`."""
         present = coin_flips(num_canaries, seed)
         members, count = present_first(present)
-        with jax.enable_x64(True):
+        with double_precision():
             model = canary_model(num_canaries)
             zero = jax.tree.map(lambda leaf: jnp.zeros_like(leaf)[None], model.init(run_key(0)))
-            own = (zero, Held(jnp.asarray(members)[None], jnp.asarray([count])), jnp.asarray([0]))
-            gradient = gradient_map(model, self.protection(claim))
+            own = (zero, HeldSamples(jnp.asarray(members)[None], jnp.asarray([count])), jnp.asarray([0]))
+            gradient = gradient_program(model, self.protection(claim))
             bank = canary_bank(num_canaries)
             weights = [
-                -np.asarray(gradient(Common(run_key(seed), jnp.asarray(turn), *bank), own)[1][0]["weight"][0])
+                -np.asarray(gradient(SharedInputs(run_key(seed), jnp.asarray(turn), *bank), own)[1][0]["weight"][0])
                 for turn in range(claim.rounds)
             ]
         seen = own_pull(weights) * count / self.clip_norm

@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.audit.transcript import Claim, Transcript, coin_flips
-from fairwave.engine.device_programs import Common, training_map
-from fairwave.engine.device_side import LocalTraining, Work
-from fairwave.engine.private_training import Protection
+from fairwave.double_precision import double_precision
+from fairwave.engine.device_programs import training_program
+from fairwave.engine.device_side import HeldSamples, LocalTraining, SharedInputs, TrainingInputs
 from fairwave.keys import run_key
 from fairwave.learning.dense import Dense
 from fairwave.learning.model import Model, classifier
 from fairwave.privacy.noise import Source
+from fairwave.privacy.protection import Protection
 
 STEPS = 5
 """Local steps in one round."""
@@ -66,7 +67,7 @@ class TrainingSubject:
         present = coin_flips(num_canaries, seed)
         members, count = present_first(present)
         rounds = claim.rounds // STEPS
-        with jax.enable_x64(True):
+        with double_precision():
             bank = canary_bank(num_canaries)
             model = canary_model(num_canaries, self.by_layer)
             zero = jax.tree.map(jnp.zeros_like, model.init(run_key(0)))
@@ -77,14 +78,19 @@ class TrainingSubject:
                 noise_std=0.0,
                 protection=self.protection(claim, num_canaries),
             )
-            held, honest = jnp.asarray(count), jnp.asarray(False)
-            work = Work(
-                zero, None, jnp.asarray(members), held, held, jnp.asarray(STEPS), flipped=honest, index=jnp.asarray(0)
+            own = TrainingInputs(
+                copy=zero,
+                own_gradient=None,
+                held=HeldSamples(jnp.asarray(members), jnp.asarray(count)),
+                trained_count=jnp.asarray(count),
+                flipped=jnp.asarray(False),
+                iterations=jnp.asarray(STEPS),
+                index=jnp.asarray(0),
             )
-            each = jax.tree.map(lambda leaf: leaf[None], work)
-            train, root = training_map(setting), run_key(seed)
+            each = jax.tree.map(lambda leaf: leaf[None], own)
+            train, root = training_program(setting), run_key(seed)
             weights = [
-                np.asarray(train(Common(root, jnp.asarray(self.number(t)), *bank), each).update[0]["weight"][0])
+                np.asarray(train(SharedInputs(root, jnp.asarray(self.number(t)), *bank), each).update[0]["weight"][0])
                 for t in range(rounds)
             ]
         expected = min(count, setting.batch_size)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from fairwave.double_precision import double_precision
 from fairwave.privacy.accounting import epsilon_of
 from fairwave.privacy.gaussian import analytic_noise_multiplier
 
@@ -23,10 +24,9 @@ class Claim:
     @classmethod
     def of_total(cls, epsilon: float, rounds: int, delta: float) -> Claim:
         """The claim whose total is that epsilon."""
-        import jax
         import jax.numpy as jnp
 
-        with jax.enable_x64(True):
+        with double_precision():
             one = float(analytic_noise_multiplier(jnp.asarray(epsilon), delta))
         return cls(rounds, one * math.sqrt(rounds), delta)
 

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
+from fairwave.extensions import SCHEMES, listed
+
 RunFolder = Annotated[Path, typer.Argument(show_default=False, metavar="RUN", help="Folder of a run.")]
 Schemes = Annotated[
     str,
     typer.Option(
         show_default=False,
-        help="Comma-separated, or 'all': proposed, max_power, amplifier_cap, priced, equal_energy, least_energy, "
-        "no_privacy, fair_noise_only, fair_energy_only, and peers' q_fedavg, afl, term, ditto, cgsv, rffl, cffl, iafl, "
-        "fedl; left out, the first two.",
+        help=f"Comma-separated, or 'all': {listed(SCHEMES)}, or a plugin's. Default: the first two.",
     ),
 ]
 Seeds = Annotated[str, typer.Option(show_default=False, help="Such as 0..4 or 0,3,7; left out, the scenario's.")]

@@ -63,13 +63,15 @@ def audit(
 
 def _scenarios(source: str | None, overrides: list[str] | None) -> list[Scenario]:
     from fairwave.audit.audit import check_claims
+    from fairwave.extensions import PRIVACY_MODES
     from fairwave.scenario.loading import load_scenario
 
     if source is not None:
         scenario = load_scenario(source, overrides or [])
         check_claims(scenario)
         return [scenario]
-    return [load_scenario("fair", [*(overrides or []), f"privacy.mode={mode}"]) for mode in ("provable", "device")]
+    proving = [name for name, mode in PRIVACY_MODES.items() if mode.proves]
+    return [load_scenario("fair", [*(overrides or []), f"privacy.mode={name}"]) for name in proving]
 
 
 def _print(verdict: Verdict) -> None:

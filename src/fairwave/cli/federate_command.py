@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import importlib.util
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fairwave.cli.arguments import Seeds, names_in
-from fairwave.cli.run_command import Resumable, tell_results
-from fairwave.cli.scenario_command import Overrides
+from fairwave.cli.run_command import Resumable, tell_results, this_command
+from fairwave.cli.scenario_command import Overrides, Plugins
 from fairwave.errors import ArgumentError
 from fairwave.runs.seeds import seeds_in
 
 if TYPE_CHECKING:
-    from fairwave.federate.agreement import Brief
+    from fairwave.federate.agreement import Agreement
     from fairwave.federate.settings import Settings
 
 app = typer.Typer(
@@ -65,6 +64,7 @@ def local(
     schemes: SchemeNames = "proposed",
     seeds: Seeds = "",
     overrides: Overrides = None,
+    plugins: Plugins = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the run; left out, runs/federated- and the scenario's name.")
     ] = None,
@@ -94,13 +94,14 @@ def local(
     name = _one_source(source, preset)
     # Devices share this machine's energy counters, so that each takes what its model says.
     settings = _settings(deadline_s=deadline, quorum=quorum, noise=noise.value, telemetry=True, energy="model")
-    brief = _brief(name, nodes, rounds, schemes, seeds, overrides, settings)
-    if brief.order.scenario.data.partition.law == "own":
+    asked = _Asked(name, nodes, rounds, schemes, seeds, overrides or [], plugins or [])
+    agreement = _agreement(asked, settings)
+    if agreement.order.scenario.data.partition.law == "own":
         raise ArgumentError("data.partition: devices of 'federate local' have no data of their own; choose another law")
     folder = out or Path("runs") / f"federated-{Path(name).stem}"
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    command = this_command()
     with Resumable(command):
-        _run(engine, brief, folder, command)
+        _run(engine, agreement, folder, command)
     tell_results(folder, worked=True)
 
 
@@ -114,6 +115,7 @@ def init(
     schemes: SchemeNames = "proposed",
     seeds: Seeds = "",
     overrides: Overrides = None,
+    plugins: Plugins = None,
     host: Annotated[
         list[str] | None, typer.Option(help="Name or address of the access point, as devices see it; may be repeated.")
     ] = None,
@@ -137,8 +139,9 @@ def init(
 
     settings = _settings(deadline_s=deadline, quorum=quorum, noise=noise.value)
     name = _one_source(source, preset)
-    brief = _brief(name, nodes, rounds, schemes, seeds, overrides, settings)
-    write_kit(folder, brief, host or ["localhost"], port, days)
+    asked = _Asked(name, nodes, rounds, schemes, seeds, overrides or [], plugins or [])
+    agreement = _agreement(asked, settings)
+    write_kit(folder, agreement, host or ["localhost"], port, days)
     typer.echo(f"written: {folder}   (next: {folder / 'README.md'})")
 
 
@@ -165,43 +168,50 @@ def _one_source(source: str, preset: str) -> str:
     return source or preset or "small"
 
 
-def _brief(
-    source: str,
-    nodes: int | None,
-    rounds: int,
-    schemes: str,
-    seeds: str,
-    overrides: list[str] | None,
-    settings: Settings,
-) -> Brief:
-    from fairwave import schemes as registry
-    from fairwave.federate.agreement import Brief
-    from fairwave.runs.order import Order
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """What the two commands ask for alike."""
+
+    source: str
+    nodes: int | None
+    rounds: int
+    schemes: str
+    seeds: str
+    overrides: list[str]
+    plugins: list[Path]
+
+
+def _agreement(asked: _Asked, settings: Settings) -> Agreement:
+    from fairwave.federate.agreement import Agreement
+    from fairwave.privacy.modes.mode import mode_of
+    from fairwave.runs.order import Order, fitting_schemes
     from fairwave.scenario.loading import load_scenario
 
-    given = [*(overrides or ()), *([] if nodes is None else [f"cell.num_devices={nodes}"])]
-    scenario = load_scenario(source, given)
-    if scenario.privacy.mode != "paper" and scenario.privacy.noise_source != "exact":
-        scenario = load_scenario(source, [*given, f"privacy.noise_source={settings.noise}"])
-    names = names_in(schemes, list(registry.ALL))
-    return Brief(Order(scenario, names, seeds_in(seeds) if seeds else (scenario.run.seed,), rounds), settings)
+    source, nodes = asked.source, asked.nodes
+    given = [*asked.overrides, *([] if nodes is None else [f"cell.num_devices={nodes}"])]
+    scenario = load_scenario(source, given, plugins=asked.plugins)
+    if mode_of(scenario.privacy).proves and scenario.privacy.noise_source != "exact":
+        scenario = load_scenario(source, [*given, f"privacy.noise_source={settings.noise}"], plugins=asked.plugins)
+    names = names_in(asked.schemes, fitting_schemes(scenario))
+    seeds = seeds_in(asked.seeds) if asked.seeds else (scenario.run.seed,)
+    return Agreement(Order.checked(scenario, names, seeds, asked.rounds), settings)
 
 
-def _run(engine: Engine, brief: Brief, folder: Path, command: str) -> None:
+def _run(engine: Engine, agreement: Agreement, folder: Path, command: str) -> None:
     match engine:
         case Engine.DEPLOYMENT:
             from fairwave.federate.deployment import federate_on_loopback
 
-            typer.echo(f"starting the network: {brief.order.scenario.cell.num_devices} devices", err=True)
-            federate_on_loopback(brief, folder, command, _say)
+            typer.echo(f"starting the network: {agreement.order.scenario.cell.num_devices} devices", err=True)
+            federate_on_loopback(agreement, folder, command, _say)
         case Engine.IN_PROCESS:
             from fairwave.federate.in_process import federate_in_process
 
-            federate_in_process(brief, folder, command, _say)
+            federate_in_process(agreement, folder, command, _say)
         case Engine.RAY:
             from fairwave.federate.ray_engine import federate_on_ray
 
-            federate_on_ray(brief, folder, command, _say)
+            federate_on_ray(agreement, folder, command, _say)
 
 
 def _say(line: dict[str, Any]) -> None:

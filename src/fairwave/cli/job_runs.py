@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairwave.cli.progress import watching
+from fairwave.cli.run_command import this_command
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from fairwave.runs.session import Step
+    from fairwave.runs.session import TrackProgress
     from fairwave.studies.jobs import Job
 
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Runs at a time; left out, one per core, or one on a GPU.")]
@@ -31,13 +30,13 @@ def run_jobs(planned: Sequence[Job], folder: Path, workers: int | None, schedule
     from fairwave.studies.cluster import run_on_cluster
     from fairwave.studies.jobs import run_all
 
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    command = this_command()
     # What is there is looked at before anything is begun: a folder of another scenario is refused now, not hours later.
     whole = [with_what_is_there(job.order, folder / job.name) for job in planned]
     try:
         with watching(sum(order.rounds * len(list(order.tracks())) for order in whole)) as watch:
 
-            def named(name: str, step: Step) -> None:
+            def named(name: str, step: TrackProgress) -> None:
                 watch(dataclasses.replace(step, track=Track(f"{name}: {step.track.scheme}", step.track.seed)))
 
             if scheduler:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairwave.cli.scenario_command import Overrides, Source
+from fairwave.cli.arguments import names_in
+from fairwave.cli.scenario_command import Overrides, Plugins, Source
 from fairwave.errors import ArgumentError, ScenarioError
+from fairwave.extensions import RULES, listed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,11 +41,11 @@ def plan(
         str,
         typer.Option(
             show_default=False,
-            help="Comma-separated, or 'all': proposed, max_power, amplifier_cap, priced, equal_energy, least_energy; "
-            "left out, the first two.",
+            help=f"Comma-separated, or 'all': {listed(RULES)}, or a plugin's. Default: the first two.",
         ),
     ] = "proposed,max_power",
     overrides: Overrides = None,
+    plugins: Plugins = None,
     draws: Annotated[
         int | None, typer.Option(help="Channel draws to average over; left out, the scenario's rounds.")
     ] = None,
@@ -80,7 +82,6 @@ def plan(
     """
     from fairwave.planner.plan import plan as make_plan
     from fairwave.planner.summary import energy_fairness
-    from fairwave.policy import rules
     from fairwave.scenario.loading import load_scenario
     from fairwave.scenario.per_device import with_device_file
 
@@ -88,10 +89,10 @@ def plan(
     if rows < 1:
         raise ArgumentError(f"--rows {rows}: too few; show at least one device")
     settings = [*(overrides or ()), *([f"compute.battery_capacity_j='{battery}'"] if battery else ())]
-    scenario, labels = load_scenario(source, settings), None
+    scenario, labels = load_scenario(source, settings, plugins=plugins or ()), None
     if devices is not None:
         scenario, labels = with_device_file(scenario, devices)
-    names = list(rules.ALL) if policies == "all" else [name.strip() for name in policies.split(",") if name.strip()]
+    names = names_in(policies, RULES.names())
     work = scenario.cell.num_devices * (1 if not fading else draws or scenario.run.num_rounds)
 
     def compute(progress: Callable[[int], None]) -> xr.Dataset:

@@ -78,7 +78,8 @@ def _cost(exposure: Exposure, delta: float) -> str:
     if account.unproven:
         return told
     lost = f"; {account.lost_delta:.1e} of delta pays for overfull batches and rounding" if account.lost_delta else ""
-    return f"{told} (a looser bound, by Renyi divergences: {cost(account.renyi(delta))}{lost})"
+    bound = cost(account.epsilon(delta, "renyi"))
+    return f"{told} (a looser bound, by Renyi divergences: {bound}{lost})"
 
 
 def _print_words(account: RunAccount) -> None:

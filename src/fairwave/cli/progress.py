@@ -14,7 +14,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from fairwave.runs.session import Step
+    from fairwave.runs.session import TrackProgress
 
 _LINE_EVERY = 10
 _MOST_ROWS = 12
@@ -25,11 +25,11 @@ class Board:
 
     def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._total, self._clock, self._start = total, clock, clock()
-        self._steps: dict[tuple[str, int], Step] = {}
+        self._steps: dict[tuple[str, int], TrackProgress] = {}
         self._done_before = self._rounds_done = 0
         self._first_round_at: float | None = None
 
-    def take(self, step: Step) -> None:
+    def take(self, step: TrackProgress) -> None:
         """Note a step."""
         old = self._steps.get(step.track)
         gained = step.rounds - (old.rounds if old else 0)
@@ -66,7 +66,7 @@ class Board:
             table.add_row(step.track.scheme, str(step.track.seed), str(step.rounds), *_numbers(step))
         return table
 
-    def line(self, step: Step) -> str:
+    def line(self, step: TrackProgress) -> str:
         """One step as text."""
         loss, accuracy, spread = _numbers(step)
         return (
@@ -75,7 +75,7 @@ class Board:
         )
 
 
-def _numbers(step: Step) -> tuple[str, str, str]:
+def _numbers(step: TrackProgress) -> tuple[str, str, str]:
     values = ((step.loss, ".3f"), (step.test_accuracy, ".3f"), (step.energy_std_j * 1e3, ".2f"))
     shown = ["" if math.isnan(value) else format(value, form) for value, form in values]
     return shown[0], shown[1], shown[2]
@@ -92,7 +92,7 @@ def duration(seconds: float) -> str:
 
 
 @contextlib.contextmanager
-def watching(total: int) -> Iterator[Callable[[Step], None]]:
+def watching(total: int) -> Iterator[Callable[[TrackProgress], None]]:
     """A watcher that shows progress on standard error."""
     board = Board(total)
     if not sys.stderr.isatty():
@@ -105,7 +105,7 @@ def watching(total: int) -> Iterator[Callable[[Step], None]]:
         yield board.take
 
 
-def _print_line(board: Board, step: Step) -> None:
+def _print_line(board: Board, step: TrackProgress) -> None:
     board.take(step)
     if not math.isnan(step.energy_std_j) and (step.rounds % _LINE_EVERY == 0 or step.rounds == 1):
         typer.echo(board.line(step), err=True)

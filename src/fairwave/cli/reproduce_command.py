@@ -44,7 +44,5 @@ def reproduce(
     for name, preset, overrides, schemes in studies:
         scenario = load_scenario(preset, overrides)
         typer.echo(f"{name}: {', '.join(schemes)}", err=True)
-        start(
-            Order(scenario, schemes, seeds_in(seeds), scenario.run.num_rounds if rounds is None else rounds), out / name
-        )
+        start(Order.checked(scenario, schemes, seeds_in(seeds), rounds), out / name)
     write([(name, out / name) for name, *_ in studies], out)

@@ -11,7 +11,7 @@ import typer
 
 from fairwave.cli.arguments import RunFolder, Schemes, Seeds, names_in
 from fairwave.cli.progress import watching
-from fairwave.cli.scenario_command import Overrides, Source
+from fairwave.cli.scenario_command import Overrides, Plugins, Source
 from fairwave.runs.seeds import seeds_in
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def run(
     rounds: Annotated[int | None, typer.Option(help="Communication rounds; left out, the scenario's.")] = None,
     seeds: Seeds = "",
     overrides: Overrides = None,
+    plugins: Plugins = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the run; left out, runs/ and the name of the scenario.")
     ] = None,
@@ -49,18 +50,17 @@ def run(
 
       fairwave run paper --set cell.num_devices=10000 --coordinator gpu0:9000 --processes 2 --process 0
     """
-    from fairwave import schemes as registry
     from fairwave.errors import ArgumentError
     from fairwave.runs.hosts import follow, join
-    from fairwave.runs.order import Order, objection
+    from fairwave.runs.order import Order, fitting_schemes
     from fairwave.scenario.loading import load_scenario
 
-    scenario = load_scenario(source, overrides or ())
-    order = Order(
+    scenario = load_scenario(source, overrides or (), plugins=plugins or ())
+    order = Order.checked(
         scenario,
-        names_in(schemes, [name for name, each in registry.ALL.items() if objection(scenario, each) is None]),
+        names_in(schemes, fitting_schemes(scenario)),
         seeds_in(seeds) if seeds else (scenario.run.seed,),
-        scenario.run.num_rounds if rounds is None else rounds,
+        rounds,
     )
     if coordinator is None and (processes is not None or process is not None):
         raise ArgumentError("--processes and --process: need --coordinator, where process 0 is met")
@@ -81,7 +81,7 @@ def start(order: Order, folder: Path) -> None:
         typer.echo(
             "exact noise takes seconds for every local step of a large model; 'hardened' is far faster", err=True
         )
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    command = this_command()
     whole = planned(order, folder)
     with Resumable(f"fairwave resume {_quoted(folder)}"), watching(whole.rounds * len(list(whole.tracks()))) as watch:
         worked = run_into(order, folder, command, watch)
@@ -100,7 +100,7 @@ def resume(run: RunFolder) -> None:
     order = store.order
     store.close()
     with Resumable(f"fairwave resume {_quoted(run)}"), watching(order.rounds * len(list(order.tracks()))) as watch:
-        worked = go_on(run, watch)
+        worked = go_on(run, this_command(), watch)
     tell_results(run, worked)
 
 
@@ -133,6 +133,11 @@ def tell_results(folder: Path, worked: bool) -> None:
     for sentence in ended:
         typer.echo(sentence)
     typer.echo(f"{'done' if worked else 'already done'}: {folder}   (report: fairwave report {_quoted(folder)})")
+
+
+def this_command() -> str:
+    """The command line of this process, as a shell would take it."""
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def _quoted(folder: Path) -> str:

@@ -15,6 +15,9 @@ from fairwave.errors import ArgumentError, FairwaveError, OutputError, StoreErro
 if TYPE_CHECKING:
     from fairwave.runs.store import RunStore
 
+HIDDEN = ("scenario", "schemes", "seeds", "format")
+"""Parts of a run's description that are shown otherwise."""
+
 app = typer.Typer(help="Look at stored runs, or remove them.", no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -49,14 +52,14 @@ def show(run: RunFolder) -> None:
     from rich.console import Console
 
     from fairwave.report.run_table import run_table
-    from fairwave.runs.session import ended_early, results
+    from fairwave.runs.session import ended_early, history_in_words, results
     from fairwave.runs.store import RunStore
     from fairwave.scenario.show import to_toml
 
     store = RunStore(run)
-    for name, value in store.about.items():
-        if name not in ("scenario", "schemes", "seeds", "format"):
-            typer.echo(f"{name}: {value}")
+    described = {name: value for name, value in store.about.items() if name not in HIDDEN}
+    for name, value in (described | history_in_words(store)).items():
+        typer.echo(f"{name}: {value}")
     typer.echo("\n".join((f"progress: {_progress(store)}", *ended_early(store), "")))
     typer.echo(to_toml(store.order.scenario))
     if any(store.summary(track).rounds for track in store.order.tracks()):
@@ -116,6 +119,6 @@ def _remove_ours(folder: Path) -> list[str]:
 def _progress(store: RunStore) -> str:
     order = store.order
     summaries = [store.summary(track) for track in order.tracks()]
-    done = sum(order.rounds if now.finished else now.rounds for now in summaries)
+    done = sum(order.rounds if now.ended is not None else now.rounds for now in summaries)
     total = order.rounds * len(summaries)
     return "done" if done == total else f"{done} of {total} rounds"

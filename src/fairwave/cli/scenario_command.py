@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import textwrap
-from typing import Annotated
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from fairwave.registry import Registry
 
 app = typer.Typer(help="Look at presets and scenario files.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -22,6 +27,15 @@ Overrides = Annotated[
     typer.Option("--set", metavar="GROUP.KEY=VALUE", help="Override a value, e.g. --set radio.bandwidth_hz=500kHz."),
 ]
 
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE.py",
+        help="A Python file whose schemes, rules, behaviours, defences, models, data sets or laws may be named.",
+    ),
+]
+
 
 @app.command("list")
 def list_presets() -> None:
@@ -34,32 +48,63 @@ def list_presets() -> None:
         typer.echo(f"{name:12} " + f"\n{'':13}".join(lines))
 
 
-@app.command("behaviours")
-def list_behaviours() -> None:
-    """Name what devices may do instead of what they should, a line each, with the default strength."""
-    from fairwave import adversaries
+@app.command("schemes")
+def list_schemes(plugins: Plugins = None) -> None:
+    """Name the schemes that can be compared, a line each."""
+    from fairwave.extensions import SCHEMES
 
-    for behaviour in adversaries.ALL.values():
-        strength = "" if behaviour.strength is None else f" (strength, {behaviour.strength:g} if left out)"
-        typer.echo(f"{behaviour.name:17} {behaviour.summary}{strength}")
+    _list(SCHEMES, plugins)
+
+
+@app.command("policies")
+def list_policies(plugins: Plugins = None) -> None:
+    """Name the rules by which devices choose iterations and power, a line each."""
+    from fairwave.extensions import RULES
+
+    _list(RULES, plugins)
+
+
+@app.command("behaviours")
+def list_behaviours(plugins: Plugins = None) -> None:
+    """Name what devices may do instead of what they should, a line each, with the default strength."""
+    from fairwave.extensions import BEHAVIOURS
+
+    _list(BEHAVIOURS, plugins)
 
 
 @app.command("defences")
-def list_defences() -> None:
+def list_defences(plugins: Plugins = None) -> None:
     """Name what the access point may do about devices that misbehave, a line each, in the order in which they act."""
-    from fairwave import defences
+    from fairwave.extensions import DEFENCES
 
-    for defence in defences.ALL.values():
-        typer.echo(f"{defence.name:17} {defence.summary}")
+    _list(DEFENCES, plugins, order=lambda defence: (defence.order, defence.name))
+
+
+@app.command("models")
+def list_models(plugins: Plugins = None) -> None:
+    """Name the models that learning.model can ask for, a line each."""
+    from fairwave.extensions import MODELS
+
+    _list(MODELS, plugins)
+
+
+def _list(registry: Registry[Any], plugins: list[Path] | None, order: Callable[[Any], Any] = lambda member: 0) -> None:
+    from fairwave.plugins import load_plugins
+
+    load_plugins(plugins or ())
+    for member in sorted(registry.values(), key=order):
+        strength = getattr(member, "strength", None)
+        default = "" if strength is None else f" (strength {strength:g} by default)"
+        typer.echo(f"{member.name:17} {member.summary}{default}")
 
 
 @app.command()
-def show(source: Source = "paper", overrides: Overrides = None) -> None:
+def show(source: Source = "paper", overrides: Overrides = None, plugins: Plugins = None) -> None:
     """Print a scenario in full, as TOML in SI units that can be edited and loaded again."""
     from fairwave.scenario.loading import load_scenario
     from fairwave.scenario.show import to_toml
 
-    typer.echo(to_toml(load_scenario(source, overrides or ())), nl=False)
+    typer.echo(to_toml(load_scenario(source, overrides or (), plugins=plugins or ())), nl=False)
 
 
 @app.command()

@@ -88,11 +88,11 @@ def pareto(
 
     Example:  fairwave study pareto --schemes proposed,max_power --rounds 20
     """
-    from fairwave import schemes as registry
+    from fairwave.extensions import SCHEMES
     from fairwave.report.study_panels import write_pareto
     from fairwave.studies import pareto as study
 
-    chosen = names_in(schemes, list(registry.ALL)) or study.DEFAULT
+    chosen = names_in(schemes, SCHEMES.names()) or study.DEFAULT
     planned = list(study.jobs(source, [FEW_SAMPLES, *(overrides or ())], chosen, seeds_in(seeds), rounds))
     folder = out or Path("runs/study-pareto")
     typer.echo(f"report: {write_pareto(_run(planned, folder, jobs), _about(source, planned), folder)}")

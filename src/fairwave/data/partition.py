@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +29,16 @@ class Holdings:
 
     def of(self, device: int, round_index: int = 0) -> np.ndarray:
         """The samples that one device holds in a round."""
-        place = round_index * self.refreshed + np.arange(self.counts[device])
-        return np.asarray(self.samples[device, place % self.shares[device]])
+        place = places_held(round_index * self.refreshed, self.counts[device], self.shares[device])
+        return np.asarray(self.samples[device, place])
+
+
+def places_held(first: Any, size: int, shares: Any) -> Any:
+    """Places, within a device's share, of the samples that it holds: a window that slides and wraps around.
+
+    `first` and `shares` may be numbers or arrays, NumPy's or JAX's.
+    """
+    return (first + np.arange(size)) % shares
 
 
 def share_out(
@@ -37,6 +46,7 @@ def share_out(
     labels: np.ndarray,
     num_devices: int,
     seed: int,
+    *,
     samples_per_device: int | None = None,
     refreshed: int = 0,
 ) -> Holdings:
@@ -87,9 +97,13 @@ def holdings_of(scenario: Scenario, labels: np.ndarray) -> Holdings:
     """The samples of every device of a scenario, out of a data set with these labels."""
     data = scenario.data
     return share_out(
-        data.partition, labels, scenario.cell.num_devices, scenario.run.seed, data.samples_per_device,
-        data.refreshed_samples,
-    )  # fmt: skip
+        data.partition,
+        labels,
+        scenario.cell.num_devices,
+        scenario.run.seed,
+        samples_per_device=data.samples_per_device,
+        refreshed=data.refreshed_samples,
+    )
 
 
 def _by_class(labels: np.ndarray, num_devices: int, alpha: float, draw: np.random.Generator) -> list[np.ndarray]:

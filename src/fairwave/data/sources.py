@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.resources
+from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from fairwave.data.csv_files import TRAIN, read_csv_folder
 from fairwave.data.hugging_face import read_hugging_face
 from fairwave.data.idx_files import read_idx_folder
 from fairwave.errors import ScenarioError
+from fairwave.extensions import DATA
 
 HUB = "hf:"
 MOST_CLASSES = 1_000_000
@@ -39,11 +42,23 @@ class DataSet:
         return int(np.prod(self.train_inputs.shape[1:]))
 
 
+@dataclasses.dataclass(frozen=True)
+class DataSource:
+    """A data set that scenarios can ask for by name."""
+
+    extends: ClassVar[str] = "data"
+
+    name: str
+    summary: str
+    """What it is, in a line."""
+    load: Callable[[], DataSet]
+
+
 def load(source: str) -> DataSet:
     """The data set that a scenario names."""
-    if source == "mnist":
-        with importlib.resources.as_file(importlib.resources.files("fairwave.data") / "mnist.npz") as path:
-            return _checked(_from_npz(path), source)
+    if source in DATA:
+        named: DataSource = DATA[source]
+        return named.load()
     if source.startswith(HUB):
         return _checked(read_hugging_face(source.removeprefix(HUB)), source)
     path = Path(source)
@@ -61,6 +76,14 @@ def load(source: str) -> DataSet:
         f"data.source: unknown kind of file '{path.suffix}' ({source}); give an .npz file, or a folder with {TRAIN} "
         "and test.csv or with idx files"
     )
+
+
+def _bundled_mnist() -> DataSet:
+    with importlib.resources.as_file(importlib.resources.files("fairwave.data") / "mnist.npz") as path:
+        return _checked(_from_npz(path), "mnist")
+
+
+mnist = DataSource("mnist", "handwritten digits, 28 x 28 pixels, which come with the package", _bundled_mnist)
 
 
 def _from_npz(path: Path) -> dict[str, np.ndarray]:

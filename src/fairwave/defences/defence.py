@@ -1,90 +1,135 @@
-"""What a defence is: which of the access point's acts it changes. Whatever it leaves out stays as it was.
+"""A defence: one step in how the access point judges a round's updates before it uses them.
 
-Every act is of the access point, from what it knows: updates, its own model, the noise it put into each copy.
+Each takes the updates and the verdict so far, and returns both: it may refuse updates, change them, or change how they
+are scored. It knows what the access point knows: updates, its own model, and the noise it put into each copy.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
-from fairwave.policy.deviation import Yardstick
+from fairwave.extensions import DEFENCES
+from fairwave.policy.deviation import Yardstick, best_score
+from fairwave.policy.updates import ServerKnowledge, Updates
 from fairwave.scenario.defence_parameters import Defences
-from fairwave.types import FlagPerDevice, Params, PerDevice, Scalar, UpdatePerDevice
+from fairwave.types import FlagPerDevice, PerDevice, Scalar, UpdatePerDevice
 
 PAST = 3
-"""Rounds that are looked back."""
+"""Rounds that defences look back."""
 SKETCH = 1024
 """Length of a sketch: cosines are right to about 0.03."""
 
 
-class Evidence(eqx.Module):
-    """What the access point knows of a round's participants when their updates are in."""
+class Verdict(eqx.Module):
+    """What the access point thinks of a round's updates, with a leading participant axis."""
 
-    updates: UpdatePerDevice
-    arrived: FlagPerDevice
-    """Whose update is there to be judged."""
-    told_noise_std: PerDevice
-    """What each device says about the noise of its training; 0 without."""
-    model: Params
-    """The access point's own, of which the copies were made."""
-    copy_noise: Float[Array, "past device param"]
-    """What was added to it in each device's latest copies, the newest first; zero before there was one."""
-    copy_change: UpdatePerDevice
-    """How each device's copy differs from its copy before; zero unless a defence asks for it."""
-    last_sketches: Float[Array, "past device sketch"]
-    """Sketches of what each device sent last, the newest first; zero before it sent anything."""
-    gain: PerDevice
-    """By how much each update alone lowers the loss on the access point's own samples; NaN where it has none."""
+    findings: dict[str, Bool[Array, " participant"]]
+    """A mask for each defence that refuses updates, by its name: whose update it refused."""
+    compared: UpdatePerDevice
+    """The part of each update that is compared with the others' to score its device."""
+    credit: PerDevice
+    """The share of each score that counts."""
+    yardstick: Yardstick = eqx.field(static=True)
+    """The score by which all others are measured."""
+
+    @property
+    def caught(self) -> FlagPerDevice:
+        """A mask of the updates that any defence has refused."""
+        return jnp.any(jnp.stack(list(self.findings.values())), axis=0)
 
 
-Suspects: TypeAlias = Callable[[Defences, Evidence], FlagPerDevice]
-Amends: TypeAlias = Callable[[Defences, Evidence], UpdatePerDevice]
-Believes: TypeAlias = Callable[[Defences, Evidence], PerDevice]
+Judge: TypeAlias = Callable[[Defences, Updates, Verdict], tuple[Updates, Verdict]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Defence:
-    """One small file each."""
+    """One step of the judgement, and what it needs to have at hand."""
+
+    extends: ClassVar[str] = "defences"
 
     name: str
     summary: str
     """What it does, and to whom."""
-    suspects: Suspects | None = None
-    """Who is caught: the update is not used, and the device deviates fully."""
-    amends: Amends | None = None
-    """What is made of the updates before they are used."""
-    compares: Amends | None = None
-    """What of each update is compared with others' to score its device; the rest counts as disagreement."""
-    believes: Believes | None = None
-    """What is believed of the noise that devices say their training has."""
-    credits: Believes | None = None
-    """Share of each score that counts."""
-    yardstick: Yardstick | None = None
-    """By which score all are measured."""
+    order: int
+    """When it acts: defences act in rising order. Those that refuse updates come first (below 100)."""
+    judge: Judge
+    """Updates and verdict before it, to updates and verdict after it."""
+    refuses: bool = False
+    """It refuses updates, which is reported under its name."""
     looks_back: bool = False
-    """Needs the noise that devices were sent, or sketches of what they sent before."""
+    """It needs the noise that devices were sent, or sketches of what they sent before."""
     needs_copies: bool = False
-    """Needs the copies that devices had before."""
-    needs_samples: bool = False
-    """Needs data of the access point's own."""
-    removes: bool = False
-    """Devices that are caught again and again are removed for good."""
+    """It needs the copies that devices had before."""
+    needs_server_data: bool = False
+    """It needs data of the access point's own."""
+    removes_devices: bool = False
+    """Devices whose updates are refused again and again are removed for good."""
 
 
-def sketches(updates: UpdatePerDevice) -> Float[Array, "device sketch"]:
+def in_use(settings: Defences) -> list[Defence]:
+    """The defences of a scenario, in the order in which they act."""
+    used: list[Defence] = [DEFENCES.get(name, "defences.use") for name in settings.use]
+    return sorted(used, key=lambda defence: (defence.order, defence.name))
+
+
+def first_verdict(updates: Updates, refused: dict[str, FlagPerDevice]) -> Verdict:
+    """Before any defence: nothing is refused but what is given."""
+    everything = jnp.ones(updates.arrived.shape)
+    return Verdict(findings=refused, compared=updates.rows, credit=everything, yardstick=best_score)
+
+
+def refusing(name: str, suspects: Callable[[Defences, Updates], FlagPerDevice]) -> Judge:
+    """A judgement that refuses the updates of suspects: they are not used, and their devices deviate fully."""
+
+    def judge(settings: Defences, updates: Updates, verdict: Verdict) -> tuple[Updates, Verdict]:
+        caught = updates.arrived & suspects(settings, updates)
+        rows = jnp.where(caught[:, None], 0.0, updates.rows)
+        left = dataclasses.replace(updates, arrived=updates.arrived & ~caught, rows=rows)
+        return left, dataclasses.replace(verdict, findings=verdict.findings | {name: caught}, compared=rows)
+
+    return judge
+
+
+def crediting(credits: Callable[[Defences, Updates], PerDevice]) -> Judge:
+    """A judgement that lets a share of each score count."""
+
+    def judge(settings: Defences, updates: Updates, verdict: Verdict) -> tuple[Updates, Verdict]:
+        return updates, dataclasses.replace(verdict, credit=verdict.credit * credits(settings, updates))
+
+    return judge
+
+
+def changing(changed: Callable[[Defences, Updates], UpdatePerDevice]) -> Judge:
+    """A judgement that changes the updates before they are used."""
+
+    def judge(settings: Defences, updates: Updates, verdict: Verdict) -> tuple[Updates, Verdict]:
+        rows = changed(settings, updates)
+        return dataclasses.replace(updates, rows=rows), dataclasses.replace(verdict, compared=rows)
+
+    return judge
+
+
+def knowledge_of(updates: Updates) -> ServerKnowledge:
+    """What the access point knows beside the updates; the engine provides it whenever a defence is in use."""
+    if updates.knowledge is None:
+        raise ValueError("a defence was called without the access point's knowledge")
+    return updates.knowledge
+
+
+def sketches(rows: UpdatePerDevice) -> Float[Array, "device sketch"]:
     """Short vectors whose cosines are nearly those of the updates: values with random signs, summed in groups."""
-    signs = jax.random.rademacher(jax.random.key(0), updates.shape[1:], updates.dtype)
-    padded = jnp.pad(updates * signs[None, :], ((0, 0), (0, -updates.shape[1] % SKETCH)))
-    return jnp.sum(padded.reshape(updates.shape[0], -1, SKETCH), axis=1)
+    signs = jax.random.rademacher(jax.random.key(0), rows.shape[1:], rows.dtype)
+    padded = jnp.pad(rows * signs[None, :], ((0, 0), (0, -rows.shape[1] % SKETCH)))
+    return jnp.sum(padded.reshape(rows.shape[0], -1, SKETCH), axis=1)
 
 
 def median_of(values: PerDevice, counted: FlagPerDevice) -> Scalar:
-    """Of the devices that count; NaN if there are none."""
+    """The median of the devices that count; NaN if there are none."""
     return jnp.nanmedian(jnp.where(counted, values, jnp.nan))

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.defences.defence import Defence, Evidence, median_of
+from fairwave.defences.defence import Defence, crediting, median_of
 from fairwave.policy.rows import lengths
+from fairwave.policy.updates import Updates
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import PerDevice
 
 
-def _credit(settings: Defences, evidence: Evidence) -> PerDevice:
+def _credit(settings: Defences, updates: Updates) -> PerDevice:
     """Length over the median, at most 1; what noise of training adds to a squared length is taken off."""
-    squared = lengths(evidence.updates) ** 2 - evidence.updates.shape[1] * evidence.told_noise_std**2
+    squared = lengths(updates.rows) ** 2 - updates.rows.shape[1] * updates.reported_noise_std**2
     length = jnp.sqrt(jnp.maximum(squared, 0.0))
-    usual = median_of(length, evidence.arrived)
+    usual = median_of(length, updates.arrived)
     return jnp.where(usual > 0.0, jnp.minimum(1.0, length / jnp.where(usual > 0.0, usual, 1.0)), 1.0)
 
 
 length_credit = Defence(
     name="length_credit",
     summary="scores updates that are shorter than the median down: less work has the direction of more",
-    credits=_credit,
+    order=120,
+    judge=crediting(_credit),
 )

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from fairwave.defences.defence import Defence, median_of
+import dataclasses
+
+from fairwave.defences.defence import Defence, Verdict, median_of
+from fairwave.policy.updates import Updates
+from fairwave.scenario.defence_parameters import Defences
+
+
+def _by_the_median(settings: Defences, updates: Updates, verdict: Verdict) -> tuple[Updates, Verdict]:
+    return updates, dataclasses.replace(verdict, yardstick=median_of)
+
 
 median_yardstick = Defence(
     name="median_yardstick",
     summary="measures scores by the median instead of the best, which one device alone could set",
-    yardstick=median_of,
+    order=150,
+    judge=_by_the_median,
 )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 
-from fairwave.defences.defence import Defence, Evidence
+from fairwave.defences.defence import Defence, Verdict, knowledge_of
+from fairwave.policy.rows import lengths
+from fairwave.policy.updates import Updates
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Params, UpdatePerDevice
 
@@ -13,12 +17,17 @@ _NOTHING_NEW = 1e-4
 """Share of a direction, beyond those before it, that is taken for rounding."""
 
 
-def _remainder(settings: Defences, evidence: Evidence) -> UpdatePerDevice:
-    def one(update: Params, noise: Params, change: Params) -> Params:
-        return _off(update, (evidence.model, noise, change))
+def _judge(settings: Defences, updates: Updates, verdict: Verdict) -> tuple[Updates, Verdict]:
+    """Compares the remainders; what an update shares with its device's copies counts as disagreement."""
+    known = knowledge_of(updates)
 
-    remainder: UpdatePerDevice = jax.vmap(one)(evidence.updates, evidence.copy_noise[0], evidence.copy_change)
-    return remainder
+    def one(update: Params, noise: Params, change: Params) -> Params:
+        return _off(update, (known.model, noise, change))
+
+    remainder: UpdatePerDevice = jax.vmap(one)(updates.rows, known.copy_noise[0], known.copy_change)
+    whole = lengths(updates.rows)
+    new = jnp.where(whole > 0.0, lengths(remainder) / jnp.where(whole > 0.0, whole, 1.0), 0.0)
+    return updates, dataclasses.replace(verdict, compared=remainder, credit=verdict.credit * new)
 
 
 def _off(vector: Params, directions: tuple[Params, ...]) -> Params:
@@ -41,7 +50,8 @@ def _less(vector: Params, units: list[Params]) -> Params:
 projection = Defence(
     name="projection",
     summary="scores what is left of an update beside its device's copies: the model, their noise, their change",
-    compares=_remainder,
+    order=140,
+    judge=_judge,
     looks_back=True,
     needs_copies=True,
 )

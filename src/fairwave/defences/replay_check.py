@@ -5,23 +5,28 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from fairwave.defences.defence import Defence, Evidence, median_of, sketches
+from fairwave.defences.defence import Defence, knowledge_of, median_of, refusing, sketches
 from fairwave.policy.rows import cosines, lengths
+from fairwave.policy.updates import Updates
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice
 
 
-def _replays(settings: Defences, evidence: Evidence) -> FlagPerDevice:
+def _replays(settings: Defences, updates: Updates) -> FlagPerDevice:
     """Much nearer to one of its own than devices usually are, so that no constant has to fit all of training."""
-    now = sketches(evidence.updates)
-    apart = jax.vmap(lambda then: 1.0 - cosines(now, then))(evidence.last_sketches)
-    known = jax.vmap(lengths)(evidence.last_sketches) > 0.0
+    now = sketches(updates.rows)
+    apart = jax.vmap(lambda then: 1.0 - cosines(now, then))(knowledge_of(updates).last_sketches)
+    known = jax.vmap(lengths)(knowledge_of(updates).last_sketches) > 0.0
     nearest = jnp.min(jnp.where(known, apart, jnp.inf), axis=0)
-    judged = evidence.arrived & jnp.any(known, axis=0)
+    judged = updates.arrived & jnp.any(known, axis=0)
     return judged & (nearest < settings.replay_ratio * median_of(jnp.abs(nearest), judged))
 
 
 replay_check = Defence(
-    name="replay_check", summary="catches updates that repeat one of their device's last three", suspects=_replays,
+    name="replay_check",
+    summary="catches updates that repeat one of their device's last three",
+    order=30,
+    judge=refusing("replay_check", _replays),
+    refuses=True,
     looks_back=True,
-)  # fmt: skip
+)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.defences.defence import Defence, Evidence, median_of
+from fairwave.defences.defence import Defence, median_of, refusing
 from fairwave.policy.rows import lengths
+from fairwave.policy.updates import Updates
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice
 
 
-def _impossible(settings: Defences, evidence: Evidence) -> FlagPerDevice:
-    length = lengths(evidence.updates)
+def _impossible(settings: Defences, updates: Updates) -> FlagPerDevice:
+    length = lengths(updates.rows)
     finite = jnp.isfinite(length)
-    usual = median_of(length, evidence.arrived & finite)
+    usual = median_of(length, updates.arrived & finite)
     return ~finite | (length < settings.shortest_update * usual) | (length > settings.longest_update * usual)
 
 
 validation = Defence(
     name="validation",
     summary="catches updates that are not finite, a hundredth of the median length, or a hundred times",
-    suspects=_impossible,
+    order=10,
+    judge=refusing("validation", _impossible),
+    refuses=True,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from fairwave.defences.defence import Defence, Evidence
+from fairwave.defences.defence import Defence, knowledge_of, refusing
 from fairwave.policy.rows import cosines
+from fairwave.policy.updates import Updates
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice
 
@@ -14,10 +15,10 @@ CHANCE = 6.0
 """Standard deviations of a cosine by chance, which is large in a small model."""
 
 
-def _echoes(settings: Defences, evidence: Evidence) -> FlagPerDevice:
+def _echoes(settings: Defences, updates: Updates) -> FlagPerDevice:
     """Along the noise, not against it: honest training takes some of it off."""
-    carried = jax.vmap(lambda noise: cosines(evidence.updates, noise))(evidence.copy_noise)
-    by_chance = CHANCE / evidence.updates.shape[1] ** 0.5
+    carried = jax.vmap(lambda noise: cosines(updates.rows, noise))(knowledge_of(updates).copy_noise)
+    by_chance = CHANCE / updates.rows.shape[1] ** 0.5
     caught: FlagPerDevice = jnp.max(carried, axis=0) > max(settings.watermark_threshold, by_chance)
     return caught
 
@@ -25,6 +26,8 @@ def _echoes(settings: Defences, evidence: Evidence) -> FlagPerDevice:
 watermark = Defence(
     name="watermark",
     summary="catches updates that carry the noise of one of the last three copies that their device received",
-    suspects=_echoes,
+    order=20,
+    judge=refusing("watermark", _echoes),
+    refuses=True,
     looks_back=True,
 )

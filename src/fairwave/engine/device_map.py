@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from fairwave.double_precision import training_precision
 from fairwave.engine.gpu_memory import largest_fitting
 from fairwave.engine.sharding import sharded
 from fairwave.learning.model import Tree
@@ -38,11 +39,11 @@ class Execution:
     """How devices are computed. Results agree to rounding, whatever is chosen."""
 
     form: Form | None = None
-    """Left out, what suits the hardware."""
+    """How devices are spread over the hardware; None for what suits it."""
     threads: int | None = None
-    """Left out, one per core."""
+    """Threads of the form `threads`; None for one per core."""
     chunk: int | None = None
-    """Devices that are vectorised at a time; left out, as many as fit into memory."""
+    """Devices that are vectorised at a time; None for as many as fit into memory."""
 
     def for_steps(self, num_parameters: int, batch_size: int) -> Execution:
         """For local steps of such a model: where they are light, handing them to a thread costs more than they do."""
@@ -98,7 +99,7 @@ class DeviceMap:
         firsts = range(0, num_devices, size)
 
         def work(first: int) -> Tree:
-            with jax.enable_x64(True), jax.default_matmul_precision("float32"):  # settings of the thread
+            with training_precision():  # a thread has settings of its own
                 done = self._serial(shared, _part(own, first, size))
                 return jax.tree.map(lambda leaf: leaf.block_until_ready(), done)
 
@@ -133,7 +134,7 @@ def serially(function: Callable[[Any, Any], Tree], shared: Tree, own: Tree) -> T
 
 
 def vectorised(function: Callable[[Any, Any], Tree], chunk: int | None, shared: Tree, own: Tree) -> Tree:
-    """So many devices at a time; left out, all."""
+    """A function of every device, `chunk` of them at a time; all at once if that is None."""
     if chunk is None or chunk >= jax.tree.leaves(own)[0].shape[0]:
         return jax.vmap(function, in_axes=(None, 0))(shared, own)
     return jax.lax.map(lambda mine: function(shared, mine), own, batch_size=chunk)
@@ -146,7 +147,7 @@ def by_length(
     shared: Tree,
     own: Tree,
 ) -> Tree:
-    """So many devices at a time, the quick ones together, since each chunk takes as long as its slowest."""
+    """A function of every device, `chunk` at a time: quick ones together, for a chunk is as slow as its slowest."""
     num_devices = jax.tree.leaves(own)[0].shape[0]
     chunk = min(chunk or num_devices, company(num_devices))
     if chunk >= num_devices:
@@ -170,7 +171,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 @functools.partial(jax.jit, static_argnums=2)
 def _part(own: Tree, first: int, size: int) -> Tree:
-    """So many devices from the first on; the last device is repeated where they end."""
+    """A number of devices from the first on; the last device is repeated where they end."""
     return jax.tree.map(lambda leaf: leaf[jnp.minimum(first + jnp.arange(size), leaf.shape[0] - 1)], own)
 
 

@@ -1,9 +1,11 @@
-"""What one device computes in a round. The simulator maps these functions; a real device calls them."""
+"""What one device does in a round, step by step. The simulator maps these functions over devices; a client calls them.
+
+No function has an argument through which a device could see another one.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,19 +13,175 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Int
 
-from fairwave.engine.private_training import Protection, private_gradient, train_privately, update_noise_std
+from fairwave.double_precision import double_precision
+from fairwave.engine.battery import covers
+from fairwave.engine.model_copies import MakeCopy, as_it_is
+from fairwave.engine.private_training import private_gradient, train_privately, update_noise_std
 from fairwave.keys import Stream, device_key
-from fairwave.learning.local import norm, train, train_beside, update_of
+from fairwave.learning.local import correction_term, norm, train, train_beside, update_of
 from fairwave.learning.loss import Samples, local_gradient, local_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.policy.deviation import uniform_levels
+from fairwave.policy.device_plan import Case, DevicePlan, plan_round
+from fairwave.policy.effort_fit import EffortMemory
+from fairwave.policy.fleet import Fleet
+from fairwave.policy.rule import Rule
 from fairwave.privacy.noise import standard_normal
-from fairwave.scenario.parameters import Scenario
+from fairwave.privacy.protection import Protection
+from fairwave.scenario.parameters import Radio, Scenario
 from fairwave.schemes.scheme import Scheme
 from fairwave.types import Count, Flag, Key, Scalar
+from fairwave.wireless.channel_knowledge import safe_gain
+from fairwave.wireless.fading import Channel, draw_channel
+from fairwave.wireless.mobility import Motion, moved
 
 _PERSONAL = 1 << 30
 """Address of the personal model's batches, beyond those of any iteration."""
+
+
+# Step 1: the channel
+
+
+def place_of(member: Fleet, motion: Motion, path_loss_exponent: float, round_index: Count) -> tuple[Fleet, Scalar]:
+    """A device where it is in a round, and its distance."""
+    path_gain, distance_m = moved(member.device, motion, path_loss_exponent, round_index)
+    return dataclasses.replace(member, device=dataclasses.replace(member.device, path_gain=path_gain)), distance_m
+
+
+def channel_of(radio: Radio, root: Key, round_index: Count, index: Count, deadline_s: Scalar) -> Channel:
+    """A device's channel in a round."""
+    cycles = None if radio.doppler_hz is None else radio.doppler_hz * deadline_s * round_index
+    return draw_channel(radio.fading, radio.channel_error_std, root, round_index, index, doppler_cycles=cycles)
+
+
+# Step 2: the plan
+
+
+class Limits(eqx.Module):
+    """What limits one device in a round."""
+
+    invited: Flag
+    steps_left: Count | None
+    """Local steps that its privacy budget leaves; None without a limit in steps."""
+    charge_left_j: Scalar | None
+    """Charge of its battery; None if it has none."""
+
+
+class Prepared(eqx.Module):
+    """What one device decides before it trains."""
+
+    plan: DevicePlan
+    """All zeros if it does not take part."""
+    takes_part: Flag
+    """It is invited, and its budget and its battery cover the plan."""
+    arrives: Flag
+    """The channel carries what it sends."""
+
+
+def prepare(
+    rule: Rule, radio: Radio, member: Fleet, channel: Channel, memory: EffortMemory, limits: Limits
+) -> Prepared:
+    """A device's plan over its channel, whether it takes part, and whether the channel carries what it sends."""
+    takes_part = limits.invited
+    if limits.steps_left is not None:
+        takes_part = takes_part & (limits.steps_left >= member.device.min_iterations)
+        member = _capped(member, limits.steps_left)
+    planned_gain = safe_gain(channel.estimated_gain, radio.channel_error_std, radio.outage_probability)
+    plan = plan_round(rule, member.device, planned_gain, member.preferences, memory.effort)
+    if limits.charge_left_j is not None:
+        takes_part = takes_part & covers(limits.charge_left_j, member.device, plan)
+    sends = takes_part & (plan.case != int(Case.OUTAGE))
+    plan = jax.tree.map(lambda leaf: jnp.where(takes_part, leaf, jnp.zeros_like(leaf)), plan)
+    return Prepared(plan, takes_part, sends & (channel.fading_gain >= planned_gain))
+
+
+def _capped(member: Fleet, steps_left: Count) -> Fleet:
+    """A device with no more iterations than are left of its budget."""
+    device = member.device
+    most = jnp.minimum(device.max_iterations, jnp.maximum(steps_left, device.min_iterations))
+    return dataclasses.replace(member, device=dataclasses.replace(device, max_iterations=most))
+
+
+# What devices compute with
+
+
+class MeanGradient(eqx.Module):
+    """What the access point sends back in the exchange of gradients."""
+
+    gradient: Tree
+    arrived: Flag
+    """Whether any gradient has arrived; otherwise nothing is corrected."""
+
+
+class SharedInputs(eqx.Module):
+    """What all devices compute with in a round."""
+
+    root: Key
+    round_index: Count
+    inputs: Array
+    labels: Array
+    models: Tree | None = None
+    """The models that copies are made of; None where devices hold models."""
+    mean: MeanGradient | None = None
+    """None where no gradients are exchanged."""
+    make_copy: MakeCopy = eqx.field(static=True, default=as_it_is)
+    """How a device's part of the copies becomes a model."""
+
+    def copy(self, of_device: Tree) -> Tree:
+        """A device's copy as a model."""
+        return self.make_copy(self.models, self.root, of_device)
+
+    def with_models(self) -> SharedInputs:
+        """The same for devices whose part is a model."""
+        return dataclasses.replace(self, models=None, make_copy=as_it_is)
+
+    def samples(self, held: HeldSamples) -> Samples:
+        """A device's view of the data."""
+        return Samples(self.inputs, self.labels, held.samples, held.count)
+
+
+class HeldSamples(eqx.Module):
+    """The samples that a device has in a round."""
+
+    samples: Int[Array, " held"]
+    count: Count
+
+
+class TrainingInputs(eqx.Module):
+    """What one device trains with in one round."""
+
+    copy: Tree
+    """Its part of the copies."""
+    own_gradient: Tree | None
+    """The gradient that it has exchanged; None without an exchange."""
+    held: HeldSamples
+    """The samples that it has, on which its loss is measured."""
+    trained_count: Count
+    """The number of them that it trains on: all, if it is honest."""
+    flipped: Flag
+    """It takes the last class for the first, and so on: never, if it is honest."""
+    iterations: Count
+    index: Count
+    personal_model: Tree | None = None
+    """Its own model, beside the shared one; None where the scheme has none."""
+
+
+# Step 3: the gradient exchange
+
+
+def gradient_of(
+    model: Model, protection: Protection | None, shared: SharedInputs, own: tuple[Tree, HeldSamples, Count]
+) -> tuple[Scalar, Tree]:
+    """Loss of a device's copy over all its data, and the gradient that it may exchange."""
+    of_device, held, index = own
+    received, samples = shared.copy(of_device), shared.samples(held)
+    if protection is None:
+        return local_gradient(model, received, samples)
+    key = device_key(shared.root, shared.round_index, Stream.GRADIENT_NOISE, index)
+    return local_loss(model, received, samples), private_gradient(protection, model, received, samples, key)
+
+
+# Steps 4 and 5: local training, and noise on the update
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,120 +192,145 @@ class LocalTraining:
     batch_size: int
     learning_rate: float
     noise_std: float
-    """Of the noise on the update; 0 for none."""
+    """Std of the noise on the update; 0 for none."""
     protection: Protection | None = None
     """What makes every step private; None for plain training."""
-    attachment: float | None = None
+    personal_pull: float | None = None
     """Pull of a device's own model towards the shared one; None where devices have no model of their own."""
+    gradient_weight: float = 0.0
+    """Weight of the mean gradient in the local problem."""
 
 
 def local_training(scenario: Scenario, scheme: Scheme, model: Model, protection: Protection | None) -> LocalTraining:
     """How devices train under a scenario and a scheme."""
-    learning, attachment = scenario.learning, scenario.peers.ditto_weight if scheme.personal else None
-    noise_std = update_noise(scenario, scheme)
-    return LocalTraining(model, learning.batch_size, learning.learning_rate, noise_std, protection, attachment)
+    learning = scenario.learning
+    return LocalTraining(
+        model=model,
+        batch_size=learning.batch_size,
+        learning_rate=learning.learning_rate,
+        noise_std=update_noise(scenario, scheme),
+        protection=protection,
+        personal_pull=scenario.peers.ditto_weight if scheme.personal_models else None,
+        gradient_weight=learning.gradient_weight,
+    )
 
 
 def exchanges_gradients(scenario: Scenario, scheme: Scheme) -> bool:
     """Whether a round begins with an exchange of gradients."""
-    return scenario.learning.gradient_exchange and scheme.exchanges
+    return scenario.learning.gradient_exchange and scheme.exchanges_gradients
 
 
+@double_precision()
 def update_noise(scenario: Scenario, scheme: Scheme) -> float:
     """Std of the noise that devices add to their updates; 0 for none."""
     if not (scenario.privacy.local_noise and scheme.noisy_updates):
         return 0.0
-    with jax.enable_x64(True):
-        return float(uniform_levels(scenario.privacy, jnp.zeros(1))[0])
+    return float(uniform_levels(scenario.privacy, jnp.zeros(1))[0])
 
 
-class Work(eqx.Module):
-    """What one device trains with in one round."""
-
-    received: Tree
-    correction: Tree | None
-    """What the exchange of gradients changes in its local problem; None without."""
-    own: Int[Array, " held"]
-    count: Count
-    """Samples that it trains on."""
-    held: Count
-    """Samples that it has, on which its loss is measured."""
-    iterations: Count
-    flipped: Flag
-    """It takes the last class for the first, and so on."""
-    index: Count
-    personal: Tree | None = None
-    """Its own model, beside the shared one."""
-
-
-class Outcome(eqx.Module):
+class Trained(eqx.Module):
     """What one device's training gave."""
 
     update: Tree
-    """As it is sent, noise included."""
+    """The update as it is sent, noise included."""
     loss: Scalar
-    """On the device's own data, after training; of its own model, where it has one."""
+    """Loss on the device's own data, after training; of its own model, where it has one."""
     update_norm: Scalar
-    """Before noise is added to the update; noise inside training counts."""
-    told_noise_std: Scalar
-    """What the device tells about the noise of its training in each value of the update; 0 without."""
-    personal: Tree | None
+    """Length of the update before noise is added to it; noise inside training counts."""
+    reported_noise_std: Scalar
+    """The std that the device reports of the noise of its training in each value of the update; 0 without."""
+    personal_model: Tree | None
     """Its own model after training."""
 
 
-def train_device(setting: LocalTraining, shared: tuple[Key, Count, Array, Array], work: Work) -> Outcome:
+def train_device(setting: LocalTraining, shared: SharedInputs, own: TrainingInputs) -> Trained:
     """Local training of one device, from its received copy to the update that it sends."""
-    root, number, inputs, labels = shared
-    samples = Samples(inputs, jnp.where(work.flipped, jnp.max(labels) - labels, labels), work.own, work.count)
-    noise_key = device_key(root, number, Stream.LOCAL_NOISE, work.index)
-    batch_key = device_key(root, number, Stream.BATCH, work.index)
-    size, rate, protection = setting.batch_size, setting.learning_rate, setting.protection
-    told, iterations = jnp.zeros(()), work.iterations
-    if setting.attachment is not None:  # the other half is for its own model: the deadline is one
-        iterations = work.iterations - work.iterations // 2
-    if protection is None:
-        trained = train(
-            setting.model, work.received, work.correction, samples,
-            key=batch_key, iterations=iterations, batch_size=size, learning_rate=rate,
-        )  # fmt: skip
-    else:
-        trained = train_privately(
-            protection, setting.model, work.received, work.correction, samples,
-            batch_key=batch_key, noise_key=noise_key, iterations=iterations, batch_size=size, learning_rate=rate,
-        )  # fmt: skip
-        told = update_noise_std(protection, work.count, iterations, size, rate)
-    update, used, own = update_of(trained, work.received), trained, None
-    if setting.attachment is not None:
-        used = own = train_beside(
-            setting.model, work.personal, work.received, samples,
-            key=jax.random.fold_in(batch_key, _PERSONAL), iterations=work.iterations // 2, batch_size=size,
-            learning_rate=rate, attachment=setting.attachment,
-        )  # fmt: skip
-    return Outcome(
-        update=with_noise(update, setting.noise_std, noise_key),
-        loss=local_loss(setting.model, used, Samples(inputs, labels, work.own, work.held)),
+    received, samples = shared.copy(own.copy), _training_samples(shared, own)
+    noise_key = device_key(shared.root, shared.round_index, Stream.LOCAL_NOISE, own.index)
+    batch_key = device_key(shared.root, shared.round_index, Stream.BATCH, own.index)
+    iterations = own.iterations
+    if setting.personal_pull is not None:  # the other half is for its own model: the deadline is one
+        iterations = own.iterations - own.iterations // 2
+    trained, reported = _trained(
+        setting, received, _correction(setting, shared, own), samples, (batch_key, noise_key), iterations
+    )
+    update, used, personal = update_of(trained, received), trained, None
+    if setting.personal_pull is not None:
+        used = personal = train_beside(
+            setting.model,
+            own.personal_model,
+            received,
+            samples,
+            key=jax.random.fold_in(batch_key, _PERSONAL),
+            iterations=own.iterations // 2,
+            batch_size=setting.batch_size,
+            learning_rate=setting.learning_rate,
+            attachment=setting.personal_pull,
+        )
+    return Trained(
+        update=_with_noise(update, setting.noise_std, noise_key),
+        loss=local_loss(setting.model, used, shared.samples(own.held)),
         update_norm=norm(update),
-        told_noise_std=told,
-        personal=own,
+        reported_noise_std=reported,
+        personal_model=personal,
     )
 
 
-def with_noise(tree: Tree, std: float, key: Key) -> Tree:
+def _training_samples(shared: SharedInputs, own: TrainingInputs) -> Samples:
+    labels = jnp.where(own.flipped, jnp.max(shared.labels) - shared.labels, shared.labels)
+    return Samples(shared.inputs, labels, own.held.samples, own.trained_count)
+
+
+def _correction(setting: LocalTraining, shared: SharedInputs, own: TrainingInputs) -> Tree | None:
+    """What the exchange of gradients changes in the local problem; None without an exchange."""
+    mean = shared.mean
+    if mean is None:
+        return None
+    corrected = correction_term(own.own_gradient, mean.gradient, setting.gradient_weight)
+    return jax.tree.map(lambda leaf: jnp.where(mean.arrived, leaf, jnp.zeros_like(leaf)), corrected)
+
+
+def _trained(
+    setting: LocalTraining,
+    received: Tree,
+    correction: Tree | None,
+    samples: Samples,
+    keys: tuple[Key, Key],
+    iterations: Count,
+) -> tuple[Tree, Scalar]:
+    """The shared model after local training, and the noise std that the device reports with its update."""
+    batch_key, noise_key = keys
+    size, rate, protection = setting.batch_size, setting.learning_rate, setting.protection
+    if protection is None:
+        plain = train(
+            setting.model,
+            received,
+            correction,
+            samples,
+            key=batch_key,
+            iterations=iterations,
+            batch_size=size,
+            learning_rate=rate,
+        )
+        return plain, jnp.zeros(())
+    private = train_privately(
+        protection,
+        setting.model,
+        received,
+        correction,
+        samples,
+        batch_key=batch_key,
+        noise_key=noise_key,
+        iterations=iterations,
+        batch_size=size,
+        learning_rate=rate,
+    )
+    return private, update_noise_std(protection, samples.count, iterations, size, rate)
+
+
+def _with_noise(tree: Tree, std: float, key: Key) -> Tree:
     """A pytree plus Gaussian noise on every value."""
     if std == 0.0:
         return tree
     flat, unravel = ravel_pytree(tree)
     return unravel(flat + std * standard_normal(key, flat.shape))
-
-
-def device_gradient(
-    model: Model, protection: Protection | None, shared: tuple[Key, Count, Array, Array], own: Any
-) -> tuple[Scalar, Tree]:
-    """Loss of one device's copy over all its data, and the gradient that it may exchange."""
-    root, number, inputs, labels = shared
-    received, held, count, index = own
-    samples = Samples(inputs, labels, held, count)
-    if protection is None:
-        return local_gradient(model, received, samples)
-    key = device_key(root, number, Stream.GRADIENT_NOISE, index)
-    return local_loss(model, received, samples), private_gradient(protection, model, received, samples, key)

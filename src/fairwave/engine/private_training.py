@@ -6,7 +6,6 @@ with it. Whatever follows, on the device or anywhere else, is computed from such
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 
 import jax
@@ -18,24 +17,12 @@ from fairwave.learning.model import Model, Tree
 from fairwave.learning.per_sample import scaled_sum
 from fairwave.privacy.clipping import clip_factor
 from fairwave.privacy.noise import Source, noised, random_bits
+from fairwave.privacy.protection import Protection
 from fairwave.privacy.sampling import poisson_batch, sampling_probability
 from fairwave.types import Count, Key, Scalar
 
 CHUNK = 128
 """Records at a time where all are used; single precision would not do for the sum of thousands."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Protection:
-    """What makes a device's steps private."""
-
-    clip_norm: float
-    noise_multiplier: float
-    exchange_noise_multiplier: float | None
-    """Of the exchanged gradient; None if none is exchanged."""
-    capacity: int
-    """Places in a batch; more records than that are rarely drawn, and then dropped."""
-    source: Source
 
 
 def train_privately(
@@ -70,7 +57,7 @@ def train_privately(
 def update_noise_std(
     protection: Protection, count: Count, iterations: Count, batch_size: int, learning_rate: float
 ) -> Scalar:
-    """Std of the noise that so many steps leave in each value of an update; the device tells it with the update."""
+    """Std of the noise that so many steps leave in each value of an update; the device reports it with the update."""
     _, expected = _batch(batch_size, count)
     per_step = learning_rate * protection.noise_multiplier * protection.clip_norm / expected
     return per_step * jnp.sqrt(iterations.astype(jnp.float64))

@@ -31,10 +31,10 @@ def fault_in(answer: Answer, expected: Expected) -> Fault:
         return Fault.OTHER_ROUND
     if answer.examples != expected.examples:
         return Fault.OTHER_EXAMPLES
-    told = [answer.told_noise_std] if np.isnan(answer.told_loss) else [answer.told_noise_std, answer.told_loss]
-    if not np.isfinite(told).all():
+    numbers = [answer.reported_noise_std, *([] if np.isnan(answer.reported_loss) else [answer.reported_loss])]
+    if not np.isfinite(numbers).all():
         return Fault.NOT_FINITE
-    if answer.told_noise_std < 0.0 or not 0 <= answer.spent <= MOST_STEPS or answer.diary < 0:
+    if answer.reported_noise_std < 0.0 or not 0 <= answer.spent <= MOST_STEPS or answer.state_name < 0:
         return Fault.UNREADABLE
     if answer.status is not Status.SENT:
         return Fault.NONE

@@ -1,10 +1,10 @@
-"""The Flower app of a federation: a thin folder that names this library, with the brief inside."""
+"""The Flower app of a federation: a thin folder that names this library, with the agreement inside."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from fairwave.federate.agreement import Brief, write_brief
+from fairwave.federate.agreement import Agreement, write_agreement
 
 PACKAGE = "fairwave_app"
 
@@ -25,7 +25,7 @@ clientapp = "{package}.client_app:app"
 
 [tool.flwr.app.config]
 out = {out}                         # where the access point keeps the run
-roster = {roster}                   # its folder of the devices' public keys; empty: their word is taken
+known_keys = {known_keys}                   # its folder of the devices' public keys; empty: their word is taken
 command = {command}                 # noted in the run
 """
 
@@ -50,20 +50,20 @@ app = client_app(Path(__file__).parent)
 '''
 
 
-def write_app(folder: Path, brief: Brief, out: Path, roster: Path | None, command: str) -> None:
+def write_app(folder: Path, agreement: Agreement, out: Path, known_keys: Path | None, command: str) -> None:
     """An app that `flwr run` takes."""
     package = folder / PACKAGE
     package.mkdir(parents=True)
     quoted = {
         "out": _toml(str(out)),
-        "roster": _toml("" if roster is None else str(roster)),
+        "known_keys": _toml("" if known_keys is None else str(known_keys)),
         "command": _toml(command),
     }
     (folder / "pyproject.toml").write_text(_PROJECT.format(package=PACKAGE, **quoted), "utf-8")
     (package / "__init__.py").write_text('"""A federation\'s two apps."""\n', "utf-8")
     (package / "server_app.py").write_text(_SERVER, "utf-8")
     (package / "client_app.py").write_text(_CLIENT, "utf-8")
-    write_brief(package, brief)
+    write_agreement(package, agreement)
 
 
 def _toml(text: str) -> str:

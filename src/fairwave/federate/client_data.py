@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from fairwave.data.partition import holdings_of
+from fairwave.data.partition import holdings_of, places_held
 from fairwave.data.sources import DataSet
 from fairwave.errors import ScenarioError
 from fairwave.scenario.parameters import Scenario
@@ -25,7 +25,7 @@ class OwnSamples:
     """Its whole share, out of which it holds some at a time."""
     labels: np.ndarray
     counts: np.ndarray
-    """Of all devices: public, for the privacy account stands on them."""
+    """Samples that every device holds: public, for the privacy account rests on them."""
     refreshed: int
 
     @property
@@ -35,13 +35,12 @@ class OwnSamples:
 
     @functools.cached_property
     def labelled(self) -> tuple[Array, Array]:
-        """All of its share."""
+        """Inputs and labels of all of its share."""
         return jnp.asarray(self.inputs), jnp.asarray(self.labels)
 
     def at(self, number: int) -> Int[Array, " held"]:
         """Which of them it holds in a round, padded to the largest holding of any device."""
-        place = number * self.refreshed + np.arange(self.counts.max())
-        return jnp.asarray(place % self.labels.size)
+        return jnp.asarray(places_held(number * self.refreshed, int(self.counts.max()), self.labels.size))
 
 
 def agreed_counts(scenario: Scenario, labels: np.ndarray) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""What one device remembers between messages, in a file of its own that survives crashes and restarts.
+"""What one client remembers between messages, in a file of its own that survives crashes and restarts.
 
-The access point never sees it: effort estimates, energy and secrets stay on the device. It also holds the device's
-last answer. Asked the same thing again, after the access point was interrupted, the device sends the same bits, which
-is no second release.
+The access point never sees it: effort estimates, energy and secrets stay on the device. It also holds the client's last
+answer. Asked the same thing again, after the access point was interrupted, the client sends the same bits, which is no
+second release.
 """
 
 from __future__ import annotations
@@ -22,61 +22,64 @@ from fairwave.learning.model import Tree
 from fairwave.policy.effort_fit import EffortMemory
 from fairwave.runs.packing import pack, unpack
 
-_NUMBERS = ("name", "round", "spent", "steps", "steps_left", "budget", "secret")
+_NUMBERS = ("name", "round", "spent", "round_steps", "steps_left", "budget", "secret")
 _QUANTITIES = ("used_energy_j", "round_energy_j", "compute_energy_j")
 _GROUPS = ("gradient", "update", "copy")
 
 
 @dataclasses.dataclass
-class Page:
-    """One federation's scheme and seed, as one device knows it."""
+class ClientState:
+    """The state of one device in one federation, for one scheme and seed."""
 
-    memory: EffortMemory
+    effort: EffortMemory
+    """Its estimate of how its deviation answers to its effort."""
     name: int = dataclasses.field(default_factory=lambda: 1 + secrets.randbits(62))
-    """Of this diary, so that nobody takes a new one for one that was lost."""
+    """A number by which the access point recognises this state, and never takes a new one for one that was lost."""
     round: int = -1
-    """The last that it took part in."""
+    """The last round that it took part in."""
     spent: int = 0
     """Local steps whose results have left the device, where a proof counts them."""
-    steps: int = 0
-    """Those of them that belong to `round`."""
+    round_steps: int = 0
+    """The number of these that belong to `round`."""
     steps_left: int = -1
-    """What the access point's ledger leaves for `round` and later ones; -1 for no limit."""
+    """Local steps that the access point's ledger leaves for `round` and later ones; -1 for no limit."""
     budget: int = -1
-    """How many it may spend; -1 before that was worked out."""
+    """Local steps that it may spend in all; -1 before that was worked out."""
     secret: int = dataclasses.field(default_factory=lambda: secrets.randbits(63))
     """Root of its own noise and batches, where these are not the scenario's."""
     used_energy_j: float = 0.0
-    """Out of its battery so far."""
+    """Energy taken from its battery so far."""
     round_energy_j: float = 0.0
     """The part of it that belongs to `round`."""
     compute_energy_j: float = 0.0
-    """Of `round`, to be set against the deviation that it will be told."""
+    """Compute energy of `round`, to be compared with the deviation that it will receive."""
     copy: NamedArrays | None = None
+    """The copy of the model that it received for `round`."""
     gradient: NamedArrays | None = None
-    """As it was sent in `round`."""
+    """The gradient that it sent in `round`."""
     update: NamedArrays | None = None
-    """As it was sent in `round`, for the question with this digest."""
+    """The update that it sent in `round`, for the question with this digest."""
     question: bytes = b""
-    personal: Tree | None = None
-    told: dict[str, float] = dataclasses.field(default_factory=dict)
-    """What else it said with the update."""
+    personal_model: Tree | None = None
+    """Its own model, where the scheme has them."""
+    reported: dict[str, float] = dataclasses.field(default_factory=dict)
+    """What else it knows of its last training, some of which it reported."""
 
 
 DIGEST = 16
-"""Bytes at the beginning of the file, of all that follows."""
+"""Bytes at the beginning of the file: a digest of all that follows."""
 
 
-class Diary:
-    """The file of one page."""
+class ClientStateFile:
+    """The file that holds a client's state."""
 
     def __init__(self, path: Path, first: EffortMemory, personal: Tree | None) -> None:
         self._path, self._first, self._personal = path, first, personal
 
-    def read(self) -> Page:
-        """The page as it was last written, or an empty one."""
+    def read(self) -> ClientState:
+        """The state as it was last written, or a new one."""
         if not self._path.exists():
-            return Page(memory=self._first, personal=self._personal)
+            return ClientState(effort=self._first, personal_model=self._personal)
         content = self._path.read_bytes()
         digest, content = content[:DIGEST], content[DIGEST:]
         if digest != _digest(content):
@@ -85,27 +88,28 @@ class Diary:
                 "copy that was made after its last round, or leave this federation"
             )
         held = unpack(content)
-        page = Page(memory=tree_of(_group(held, "memory"), self._first))
+        state = ClientState(effort=tree_of(_group(held, "effort"), self._first))
         for name in _NUMBERS:
-            setattr(page, name, int(held[name]))
+            setattr(state, name, int(held[name]))
         for name in _QUANTITIES:
-            setattr(page, name, float(held[name]))
+            setattr(state, name, float(held[name]))
         for name in _GROUPS:
-            setattr(page, name, _group(held, name) or None)
-        page.question = held["question"].tobytes()
-        page.told = {name: float(value) for name, value in _group(held, "told").items()}
+            setattr(state, name, _group(held, name) or None)
+        state.question = held["question"].tobytes()
+        state.reported = {name: float(value) for name, value in _group(held, "reported").items()}
         if self._personal is not None:
-            page.personal = tree_of(_group(held, "personal"), self._personal)
-        return page
+            state.personal_model = tree_of(_group(held, "personal"), self._personal)
+        return state
 
-    def write(self, page: Page) -> None:
+    def write(self, state: ClientState) -> None:
         """Replace the file whole; once this returns, a power cut does not undo it."""
-        held = {name: np.asarray(getattr(page, name)) for name in (*_NUMBERS, *_QUANTITIES)}
-        held["question"] = np.frombuffer(page.question, np.uint8)
-        groups = {name: getattr(page, name) or {} for name in _GROUPS}
-        groups |= {"memory": named_arrays(page.memory), "told": {k: np.asarray(v) for k, v in page.told.items()}}
-        if page.personal is not None:
-            groups["personal"] = named_arrays(page.personal)
+        held = {name: np.asarray(getattr(state, name)) for name in (*_NUMBERS, *_QUANTITIES)}
+        held["question"] = np.frombuffer(state.question, np.uint8)
+        groups = {name: getattr(state, name) or {} for name in _GROUPS}
+        groups["effort"] = named_arrays(state.effort)
+        groups["reported"] = {name: np.asarray(value) for name, value in state.reported.items()}
+        if state.personal_model is not None:
+            groups["personal"] = named_arrays(state.personal_model)
         held |= {f"{group}/{name}": array for group, arrays in groups.items() for name, array in arrays.items()}
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         content = pack(held)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.serverapp import Grid
 
-from fairwave.federate.device_keys import Roster
+from fairwave.federate.device_keys import KnownKeys
 from fairwave.federate.flower_records import HELLO, Unreadable, value
 from fairwave.federate.messaging import exchange
 from fairwave.federate.protocol import VERSION
@@ -18,14 +18,14 @@ GREETING = "query.hello"
 _PATIENCE_S = 60.0
 
 
-class Roll:
+class Connections:
     """The devices that are connected."""
 
     def __init__(
-        self, grid: Grid, num_devices: int, roster: Roster | None, deadline_s: float, tell: Callable[..., None]
+        self, grid: Grid, num_devices: int, known_keys: KnownKeys | None, deadline_s: float, log: Callable[..., None]
     ) -> None:
-        """With a roster, a device must prove that it holds its key; without, its word is taken."""
-        self._grid, self._num_devices, self._roster, self._tell = grid, num_devices, roster, tell
+        """With known keys, a device must prove that it holds its key; without, its word is taken."""
+        self._grid, self._num_devices, self._known_keys, self._log = grid, num_devices, known_keys, log
         self._deadline_s = min(deadline_s, _PATIENCE_S)
         self._node_of: dict[int, int] = {}
         self._refused: set[int] = set()
@@ -34,7 +34,7 @@ class Roll:
         self._second: dict[int, int] = {}
         """Device of every node that came while another was connected as the same one."""
 
-    def call(self) -> dict[int, int]:
+    def update(self) -> dict[int, int]:
         """The node of every device that is connected now; nodes that are new are asked who they are."""
         there = set(self._grid.get_node_ids())
         self._node_of = {device: node for device, node in self._node_of.items() if node in there}
@@ -56,10 +56,10 @@ class Roll:
     def wait_for(self, enough: Callable[[dict[int, int]], bool], wait_s: float) -> dict[int, int]:
         """The same, once there are enough, or when waiting is over."""
         end = time.monotonic() + wait_s
-        there = self.call()
+        there = self.update()
         while not enough(there) and time.monotonic() < end:
             time.sleep(min(1.0, wait_s))
-            there = self.call()
+            there = self.update()
         return there
 
     def _admit(self, node: int, reply: Message, question: bytes) -> None:
@@ -69,25 +69,26 @@ class Roll:
             device = self._introduced(reply.content, question)
         except Unreadable as error:
             self._refused.add(node)
-            self._tell("refused", why=str(error))
+            self._log("refused", why=str(error))
             return
         if device in self._node_of:
             self._second[node] = device
-            self._tell("refused", why=f"device {device}: another node is already connected as this device")
+            self._log("refused", why=f"device {device}: another node is already connected as this device")
             return
         self._node_of[device] = node
-        self._tell("joined", device=device)
+        self._log("joined", device=device)
 
     def _introduced(self, records: RecordDict, question: bytes) -> int:
-        told = records.get(HELLO)
-        if not isinstance(told, ConfigRecord):
+        fields = records.get(HELLO)
+        if not isinstance(fields, ConfigRecord):
             raise Unreadable("a node that does not introduce itself")
-        device = value(told, "partition-id", int)
-        if value(told, "version", int) != VERSION:
+        device = value(fields, "partition-id", int)
+        if value(fields, "version", int) != VERSION:
             raise Unreadable(f"device {device}: speaks another version of the protocol")
         if not 0 <= device < self._num_devices:
             raise Unreadable(f"device {device}: the scenario has devices 0 to {self._num_devices - 1}")
-        if self._roster is not None and not self._roster.vouches(device, question, value(told, "signature", bytes)):
+        signature, keys = value(fields, "signature", bytes), self._known_keys
+        if keys is not None and not keys.vouches(device, question, signature):
             raise Unreadable(f"device {device}: no proof that the node holds its key")
         return device
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from fairwave.errors import ArgumentError, FederationError
-from fairwave.federate.agreement import Brief
+from fairwave.federate.agreement import Agreement
 from fairwave.federate.loopback import Loopback
-from fairwave.federate.server_run import Hear, Logbook
+from fairwave.federate.server_run import OnLogLine, ServerRun
 from fairwave.runs.folder import LOG, LOGS
 
 MOST_RESTARTS = 3
@@ -23,26 +23,26 @@ _STATUS_EVERY_S = 20.0
 
 
 def federate_on_loopback(
-    brief: Brief,
+    agreement: Agreement,
     folder: Path,
     command: str,
-    hear: Hear = lambda line: None,
-    network: Callable[[Brief, Path, str], Loopback] = Loopback,
+    on_line: OnLogLine = lambda line: None,
+    network: Callable[[Agreement, Path, str], Loopback] = Loopback,
 ) -> None:
-    """Run a brief into a folder, on processes and sockets of this machine.
+    """Run a agreement into a folder, on processes and sockets of this machine.
 
     If the SuperLink dies, network and run are begun anew, and the run goes on from its store.
     """
     _check_path(folder)
-    with Logbook(folder, brief, command):
-        pass  # whatever is wrong with the folder or the brief is found before any process starts
+    with ServerRun(folder, agreement, command):
+        pass  # whatever is wrong with the folder or the agreement is found before any process starts
     with _ended_by_sigterm():
         for _ in range(1 + MOST_RESTARTS):
-            with network(brief, folder, command) as running:
+            with network(agreement, folder, command) as running:
                 log = Log(folder / LOG)
-                if _followed(running, running.submit(), log, hear):
+                if _followed(running, running.submit(), log, on_line):
                     return
-            hear({"event": "restarted"})
+            on_line({"event": "restarted"})
     raise FederationError(f"the SuperLink died {1 + MOST_RESTARTS} times; see {folder / LOGS}")
 
 
@@ -72,13 +72,13 @@ class Log:
         return [json.loads(line) for line in whole.splitlines()]
 
 
-def _followed(network: Loopback, run: str, log: Log, hear: Hear) -> bool:
+def _followed(network: Loopback, run: str, log: Log, on_line: OnLogLine) -> bool:
     """Whether the run came to its end; false if the SuperLink died."""
     asked_at = time.monotonic()
     died: dict[int, float] = {}
     while True:
         for line in log.news():
-            hear(line)
+            on_line(line)
             if line["event"] == "finished":
                 return True
             if line["event"] == "failed":

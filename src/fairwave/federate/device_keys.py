@@ -13,7 +13,7 @@ from fairwave.errors import FederationError
 _HASH = ec.ECDSA(hashes.SHA384())
 
 
-class Roster:
+class KnownKeys:
     """A folder of public keys, `0.pub` for device 0."""
 
     def __init__(self, folder: Path) -> None:

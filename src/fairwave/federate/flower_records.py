@@ -42,18 +42,18 @@ def task_to_records(task: Task) -> RecordDict:
 
 def task_from_records(records: RecordDict) -> Task:
     """What `task_to_records` wrote."""
-    told = _config(records, TASK)
-    if value(told, "version", int) != VERSION:
-        raise Unreadable(f"{TASK}: version {value(told, 'version', int)}, this device speaks {VERSION}")
+    fields = _config(records, TASK)
+    if value(fields, "version", int) != VERSION:
+        raise Unreadable(f"{TASK}: version {value(fields, 'version', int)}, this device speaks {VERSION}")
     return Task(
-        federation=value(told, "federation", str),
-        scheme=value(told, "scheme", str),
-        seed=value(told, "seed", int),
-        round=value(told, "round", int),
-        phase=Phase(value(told, "phase", str)),
-        deviation=value(told, "deviation", float),
-        scored_round=value(told, "scored-round", int),
-        steps_left=value(told, "steps-left", int),
+        federation=value(fields, "federation", str),
+        scheme=value(fields, "scheme", str),
+        seed=value(fields, "seed", int),
+        round=value(fields, "round", int),
+        phase=Phase(value(fields, "phase", str)),
+        deviation=value(fields, "deviation", float),
+        scored_round=value(fields, "scored-round", int),
+        steps_left=value(fields, "steps-left", int),
         copy=from_arrays(records, COPY),
         mean_gradient=from_arrays(records, MEAN_GRADIENT),
     )
@@ -69,10 +69,10 @@ def answer_to_records(answer: Answer) -> RecordDict:
             "status": str(answer.status),
             "num-examples": answer.examples,
             "spent": answer.spent,
-            "diary": answer.diary,
+            "state-name": answer.state_name,
             "exhausted": int(answer.exhausted),
-            "told-noise-std": answer.told_noise_std,
-            "told-loss": answer.told_loss,
+            "reported-noise-std": answer.reported_noise_std,
+            "reported-loss": answer.reported_loss,
         }
     )
     if answer.arrays is not None:
@@ -84,24 +84,24 @@ def answer_to_records(answer: Answer) -> RecordDict:
 
 def answer_from_records(records: RecordDict) -> Answer:
     """What `answer_to_records` wrote, or a client of another framework."""
-    told = _config(records, ANSWER)
-    if value(told, "version", int) != VERSION:
+    fields = _config(records, ANSWER)
+    if value(fields, "version", int) != VERSION:
         raise Unreadable(f"{ANSWER}: another version")
-    status = value(told, "status", str)
+    status = value(fields, "status", str)
     if status not in list(Status):
         raise Unreadable(f"{ANSWER}: unknown status")
     telemetry = records.get(TELEMETRY)
     extra = dict(telemetry) if isinstance(telemetry, MetricRecord) else {}
     return Answer(
-        round=value(told, "round", int),
+        round=value(fields, "round", int),
         status=Status(status),
         arrays=from_arrays(records, ARRAYS),
-        examples=value(told, "num-examples", int),
-        spent=value(told, "spent", int),
-        diary=value(told, "diary", int),
-        exhausted=value(told, "exhausted", int) != 0,
-        told_noise_std=value(told, "told-noise-std", float),
-        told_loss=value(told, "told-loss", float),
+        examples=value(fields, "num-examples", int),
+        spent=value(fields, "spent", int),
+        state_name=value(fields, "state-name", int),
+        exhausted=value(fields, "exhausted", int) != 0,
+        reported_noise_std=value(fields, "reported-noise-std", float),
+        reported_loss=value(fields, "reported-loss", float),
         telemetry={name: float(number) for name, number in extra.items() if isinstance(number, int | float)},
     )
 

@@ -12,9 +12,9 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 
-from fairwave.federate.agreement import Brief
+from fairwave.federate.agreement import Agreement
 from fairwave.federate.client_app import app_of
-from fairwave.federate.server_run import Hear
+from fairwave.federate.server_run import OnLogLine
 from fairwave.federate.strategy import UtilityFair
 from fairwave.runs.folder import DEVICES
 
@@ -84,17 +84,17 @@ def identity() -> Iterator[None]:
 
 
 def federate_in_process(
-    brief: Brief,
+    agreement: Agreement,
     folder: Path,
     command: str = "",
-    hear: Hear = lambda line: None,
+    on_line: OnLogLine = lambda line: None,
     app: ClientApp | None = None,
 ) -> None:
-    """Run a brief into a folder; `app` replaces the devices' own."""
-    devices = app_of(lambda: brief, folder / DEVICES) if app is None else app
+    """Run a agreement into a folder; `app` replaces the devices' own."""
+    devices = app_of(lambda: agreement, folder / DEVICES) if app is None else app
     with identity():
-        grid = LocalGrid(devices, brief.order.scenario.cell.num_devices)
-        UtilityFair(brief, folder, command, hear=hear).start(grid)
+        grid = LocalGrid(devices, agreement.order.scenario.cell.num_devices)
+        UtilityFair(agreement, folder, command, on_line=on_line).start(grid)
 
 
 def _context(device: int, num_devices: int) -> Context:

@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Template
 
 from fairwave.errors import OutputError
-from fairwave.federate.agreement import Brief
+from fairwave.federate.agreement import Agreement
 from fairwave.federate.app_folder import write_app
 from fairwave.federate.credentials import Authority, check_host, make_device_key
 
@@ -81,13 +81,13 @@ http {
 """
 
 _REGISTER = """\
-for key in roster/*.pub; do
+for key in known_keys/*.pub; do
     flwr supernode register "$$key" federation
 done
 """
 
 _RUN = """\
-exec flwr run app federation --stream --run-config "out=\\"$$PWD/run\\" roster=\\"$$PWD/roster\\""
+exec flwr run app federation --stream --run-config "out=\\"$$PWD/run\\" known_keys=\\"$$PWD/known_keys\\""
 """
 
 _FLWR = """\
@@ -125,22 +125,22 @@ After a crash or a stop, start what has stopped, then `./register.sh` if the acc
 """
 
 
-def write_kit(folder: Path, brief: Brief, hosts: Sequence[str], port: int, days: int) -> None:
+def write_kit(folder: Path, agreement: Agreement, hosts: Sequence[str], port: int, days: int) -> None:
     """Certificates, keys, the app and scripts; nothing is overwritten."""
     for host in hosts:
         check_host(host)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(f"{folder}: is not empty; choose a new folder")
-    count = brief.order.scenario.cell.num_devices
+    count = agreement.order.scenario.cell.num_devices
     shown = f"[{hosts[0]}]" if ":" in hosts[0] else hosts[0]
     words = {"host": shown, "port": str(port), "inner": str(port + 1), "count": str(count)}
     point, safe = folder / "access-point", folder / "authority"
-    for part in (point, safe, point / "roster"):
+    for part in (point, safe, point / "known_keys"):
         part.mkdir(parents=True, mode=0o700)
     authority = Authority.make(days)
     authority.write(point / "ca.crt", safe / "ca.key")
     authority.issue([*hosts, "localhost", "127.0.0.1"], days, point / "server.crt", point / "server.key")
-    write_app(point / "app", brief, Path("run"), Path("roster"), "./run.sh")
+    write_app(point / "app", agreement, Path("run"), Path("known_keys"), "./run.sh")
     _script(point / "start.sh", "Starts the access point's SuperLink.", _START, words)
     _script(point / "gate.sh", "Opens the access point to its devices.", _GATE, words)
     (point / "gate.conf").write_text(Template(_GATE_CONF).substitute(words), "utf-8")
@@ -151,7 +151,7 @@ def write_kit(folder: Path, brief: Brief, hosts: Sequence[str], port: int, days:
         node = folder / f"node-{device}"
         node.mkdir(mode=0o700)
         authority.write(node / "ca.crt")
-        make_device_key(node / "node.key", point / "roster" / f"{device}.pub")
+        make_device_key(node / "node.key", point / "known_keys" / f"{device}.pub")
         _script(node / "start.sh", f"Starts device {device}.", _NODE, words | {"device": str(device)})
     (folder / "README.md").write_text(Template(_README).substitute(words), "utf-8")
 

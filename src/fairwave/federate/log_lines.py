@@ -19,7 +19,7 @@ def in_words(line: dict[str, Any]) -> str:
                 f"{line['scheme']}, seed {line['seed']}, round {line['round']}: {line['delivered']} updates"
                 f"{accuracy}, {line['seconds']:.1f} s{faults_in_words(line['faults'])}"
             )
-        case "told":
+        case "device error":
             return f"device {line['device']} says: {line['why']}"
         case "no quorum":
             faults = faults_in_words(line["faults"])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fairwave.errors import FederationError
-from fairwave.federate.agreement import Brief
+from fairwave.federate.agreement import Agreement
 from fairwave.federate.app_folder import write_app
 from fairwave.federate.credentials import Authority, make_device_key
 from fairwave.federate.processes import Program, end_all, free_ports, surroundings, wait_until
@@ -30,9 +30,9 @@ _CONNECTION = "loopback"
 class Loopback:
     """Started on entering a `with`, ended on leaving it, whatever happens; keys last as long."""
 
-    def __init__(self, brief: Brief, folder: Path, command: str) -> None:
-        self._brief, self._folder, self._command = brief, folder.resolve(), command
-        self._count = brief.order.scenario.cell.num_devices
+    def __init__(self, agreement: Agreement, folder: Path, command: str) -> None:
+        self._agreement, self._folder, self._command = agreement, folder.resolve(), command
+        self._count = agreement.order.scenario.cell.num_devices
         self.nodes: dict[int, Program] = {}
 
     def __enter__(self) -> Loopback:
@@ -76,13 +76,16 @@ class Loopback:
         config = f"partition-id={device} home={_quoted(home)} key={_quoted(key)}"
         self.nodes[device] = Program(
             [
-                "flower-supernode", "--superlink", f"{HOST}:{self.port}", "--root-certificates",
-                str(self.secrets / "ca.crt"), "--auth-supernode-private-key", str(key), "--host", HOST, "--port",
-                str(self._node_ports[device]), "--node-config", config,
+                "flower-supernode",
+                *("--superlink", f"{HOST}:{self.port}"),
+                *("--root-certificates", str(self.secrets / "ca.crt")),
+                *("--auth-supernode-private-key", str(key)),
+                *("--host", HOST, "--port", str(self._node_ports[device])),
+                *("--node-config", config),
             ],
             self.environment,
             self.logs / f"node-{device}.log",
-        )  # fmt: skip
+        )
 
     def _prepare(self) -> None:
         """Certificates, keys, Flower's settings and the app."""
@@ -90,10 +93,10 @@ class Loopback:
         authority = Authority.make(_DAYS)
         authority.write(place / "ca.crt")
         authority.issue(["localhost", HOST], _DAYS, place / "server.crt", place / "server.key")
-        (place / "roster").mkdir()
+        (place / "known_keys").mkdir()
         for device in range(self._count):
-            make_device_key(self._key(device), place / "roster" / f"{device}.pub")
-        write_app(place / "app", self._brief, self._folder, place / "roster", self._command)
+            make_device_key(self._key(device), place / "known_keys" / f"{device}.pub")
+        write_app(place / "app", self._agreement, self._folder, place / "known_keys", self._command)
         (place / "flower").mkdir(mode=0o700)
         (place / "flower" / "config.toml").write_text(
             f'[superlink]\ndefault = "{_CONNECTION}"\n[superlink.{_CONNECTION}]\naddress = "{HOST}:{self.port}"\n'
@@ -105,13 +108,15 @@ class Loopback:
         place = self.secrets
         self.superlink = Program(
             [
-                "flower-superlink", "--host", HOST, "--port", str(self.port), "--ssl-ca-certfile",
-                str(place / "ca.crt"), "--ssl-certfile", str(place / "server.crt"), "--ssl-keyfile",
-                str(place / "server.key"), "--enable-supernode-auth",
+                "flower-superlink",
+                *("--host", HOST, "--port", str(self.port)),
+                *("--ssl-ca-certfile", str(place / "ca.crt")),
+                *("--ssl-certfile", str(place / "server.crt"), "--ssl-keyfile", str(place / "server.key")),
+                "--enable-supernode-auth",
             ],
             self.environment,
             self.logs / "superlink.log",
-        )  # fmt: skip
+        )
         if not wait_until(self._healthy, _START_S):
             raise FederationError(f"the SuperLink did not start; see {self.logs / 'superlink.log'}")
 
@@ -125,7 +130,7 @@ class Loopback:
 
     def _register(self, device: int) -> None:
         self._flwr(
-            "supernode", "register", str(self.secrets / "roster" / f"{device}.pub"), _CONNECTION, "--format", "json"
+            "supernode", "register", str(self.secrets / "known_keys" / f"{device}.pub"), _CONNECTION, "--format", "json"
         )
 
     def _key(self, device: int) -> Path:

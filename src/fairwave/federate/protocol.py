@@ -15,8 +15,8 @@ import numpy as np
 
 from fairwave.learning.model import Tree
 
-VERSION = 1
-"""Of this protocol; parties of different versions do not talk to each other."""
+VERSION = 2
+"""Version of this protocol; parties of different versions do not talk to each other."""
 
 NamedArrays: TypeAlias = dict[str, np.ndarray]
 
@@ -47,13 +47,13 @@ class Task:
     """What the access point asks of one device."""
 
     federation: str
-    """Name of the federation, by which a device keeps its memories apart."""
+    """Name of the federation, by which a device keeps its states apart."""
     scheme: str
     seed: int
     round: int
     phase: Phase
     deviation: float
-    """The device's, after the last round in which it was scored."""
+    """The device's deviation, after the last round in which it was scored."""
     scored_round: int
     """That round; -1 for none."""
     steps_left: int
@@ -75,15 +75,15 @@ class Answer:
     examples: int = 0
     """Samples that it holds."""
     spent: int = 0
-    """Local steps whose results have left the device so far, by its diary, where a proof counts them."""
-    diary: int = 0
-    """Name of that diary: another one knows nothing of what left the device before."""
+    """Local steps whose results have left the device so far, by its own state, where a proof counts them."""
+    state_name: int = 0
+    """A number for that state: another one knows nothing of what left the device before."""
     exhausted: bool = False
     """It will never take part again: its charge or its budget does not cover another round."""
-    told_noise_std: float = 0.0
+    reported_noise_std: float = 0.0
     """Noise that private training leaves in each value of the update."""
-    told_loss: float = float("nan")
-    """Of its copy, on its data; only where the scheme asks for it."""
+    reported_loss: float = float("nan")
+    """The loss of its copy, on its data; only where the scheme asks for it."""
     telemetry: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """For the experimenter; no policy reads it."""
 

@@ -7,30 +7,38 @@ import math
 import time
 from collections.abc import Sequence
 
+import jax.numpy as jnp
 import numpy as np
 from flwr.app import RecordDict
 from flwr.serverapp import Grid
 
-from fairwave.engine.invitation import Attendance
-from fairwave.engine.releases import releases
-from fairwave.engine.round_record import Arrays, as_arrays
-from fairwave.engine.state import Books
+from fairwave.engine.end_reasons import end_reason
+from fairwave.engine.invitation import Invitation
+from fairwave.engine.round_record import Arrays, as_arrays, ledger_events
+from fairwave.engine.server import AccessPoint
+from fairwave.engine.state import ServerState
 from fairwave.errors import FederationError
-from fairwave.federate.access_point import AccessPoint, Answers
-from fairwave.federate.agreement import Brief
+from fairwave.federate.agreement import Agreement
 from fairwave.federate.answer_checks import Expected
-from fairwave.federate.connections import Roll
+from fairwave.federate.connections import Connections
 from fairwave.federate.flower_records import task_to_records
 from fairwave.federate.log_lines import faults_in_words
 from fairwave.federate.messaging import exchange, read
 from fairwave.federate.protocol import NamedArrays, Phase, Status, Task, named_arrays
-from fairwave.federate.server_run import Logbook
-from fairwave.federate.step_charges import Account
+from fairwave.federate.server_round import (
+    Answers,
+    RoundAnswers,
+    conclude,
+    copies_for,
+    mean_of_gradients,
+    steps_per_try,
+)
+from fairwave.federate.server_run import ServerRun
+from fairwave.federate.step_charges import StepCharges
 from fairwave.runs.faults import Fault, by_name
 from fairwave.runs.order import Track
-from fairwave.runs.training import target_reached
 
-_MOST_WORDS = 300
+_MOST_CHARACTERS = 300
 """Characters of what a device says of its own failure."""
 
 
@@ -39,8 +47,8 @@ class _Try:
     """One try of a round."""
 
     number: int
-    books: Books
-    present: Attendance
+    server: ServerState
+    invitation: Invitation
     scored: np.ndarray
     """Per device, the last round in which its update was scored."""
     nodes: dict[int, int]
@@ -54,38 +62,38 @@ class Rounds:
 
     def __init__(
         self,
-        brief: Brief,
+        agreement: Agreement,
         grid: Grid,
-        logbook: Logbook,
-        roll: Roll,
+        server_run: ServerRun,
+        connections: Connections,
         point: AccessPoint,
         track: Track,
     ) -> None:
-        self._brief, self._settings = brief, brief.settings
-        self._grid, self._logbook, self._roll, self._point = grid, logbook, roll, point
+        self._agreement, self._settings = agreement, agreement.settings
+        self._grid, self._server_run, self._connections, self._point = grid, server_run, connections, point
         self._track = track
-        self._account = Account(0)
+        self._charges = StepCharges(0)
         self._exhausted = np.zeros(0, bool)
 
-    def run(self) -> Books:
-        """The books after the last round."""
-        point, logbook, track = self._point, self._logbook, self._track
-        num_devices = self._brief.order.scenario.cell.num_devices
-        books, done = logbook.books(track, like=point.start()), logbook.store.summary(track)
-        records, number, finished = logbook.store.records(track), done.rounds, done.finished
+    def run(self) -> ServerState:
+        """The server after the last round."""
+        point, server_run, track = self._point, self._server_run, self._track
+        num_devices = self._agreement.order.scenario.cell.num_devices
+        server, done = server_run.checkpoint(track, like=point.start()), server_run.store.summary(track)
+        records, number, ended = server_run.store.records(track), done.rounds, done.ended is not None
         scored = _last_scored(records, num_devices)
-        self._account = Account(num_devices, records)
+        self._charges = StepCharges(num_devices, records)
         self._exhausted = records[-1]["exhausted"].copy() if records else np.zeros(num_devices, bool)
-        while number < self._brief.order.rounds and not finished:
-            books, arrays, finished = self._round(books, number, scored)
+        while number < self._agreement.order.rounds and not ended:
+            server, arrays, ended = self._round(server, number, scored)
             scored[arrays["delivered"]] = number
             number += 1
-        return books
+        return server
 
-    def _round(self, books: Books, number: int, scored: np.ndarray) -> tuple[Books, Arrays, bool]:
+    def _round(self, server: ServerState, number: int, scored: np.ndarray) -> tuple[ServerState, Arrays, bool]:
         begun = time.monotonic()
         for _ in range(self._settings.patience):
-            current = self._gather(books, number, scored)
+            current = self._gather(server, number, scored)
             answers = self._exchanged(current)
             if answers is not None:
                 return self._conclude(current, answers, begun)
@@ -96,17 +104,18 @@ class Rounds:
             "it again"
         )
 
-    def _gather(self, books: Books, number: int, scored: np.ndarray) -> _Try:
+    def _gather(self, server: ServerState, number: int, scored: np.ndarray) -> _Try:
         """Wait until enough of those who are to take part are connected."""
-        present = self._point.participants(books, number)
-        wanted = [int(device) for device in np.flatnonzero(np.asarray(present.participating))]
+        invitation = self._point.invite(server, jnp.asarray(number))
+        wanted = [int(device) for device in np.flatnonzero(np.asarray(invitation.participating))]
 
         def asked(nodes: dict[int, int]) -> dict[int, int]:
             return {device: nodes[device] for device in wanted if device in nodes}
 
         # Everybody is waited for before the first round; later, whoever is missing comes back when it can.
         share = 1.0 if number == 0 else self._settings.quorum
-        nodes = self._roll.wait_for(lambda there: len(asked(there)) >= share * len(wanted), self._settings.wait_s)
+        enough, wait_s = share * len(wanted), self._settings.wait_s
+        nodes = self._connections.wait_for(lambda there: len(asked(there)) >= enough, wait_s)
         if len(asked(nodes)) < self._settings.quorum * len(wanted):
             raise FederationError(
                 f"round {number + 1}: {len(asked(nodes))} of {len(wanted)} devices are connected after "
@@ -114,19 +123,19 @@ class Rounds:
             )
         blank = np.zeros(scored.size, np.int8)
         faults = {phase: blank.copy() for phase in Phase}
-        return _Try(number, books, present, scored, asked(nodes), faults)
+        return _Try(number, server, invitation, scored, asked(nodes), faults)
 
     def _exchanged(self, current: _Try) -> Answers | None:
         """The update of every device that answered well; None if they are too few."""
         point, devices = self._point, list(current.nodes)
-        copies = point.copies(current.books, devices)
-        first = point.first_phase()
-        self._logbook.note_asked(self._track, current.number, devices)
+        copies = copies_for(current.server, devices)
+        first = Phase.GRADIENT if point.exchanges_gradients else Phase.UPDATE
+        self._server_run.note_asked(self._track, current.number, devices)
         tasks = {k: self._task(current, k, first, copy=copies[k]) for k in devices}
         answers = self._ask(current, first, tasks)
         if answers is None or first is Phase.UPDATE:
             return answers
-        mean = point.mean_gradient(current.books, answers)
+        mean = mean_of_gradients(point, current.server, current.invitation, answers)
         going_on = [k for k, answer in answers.items() if answer.status is not Status.RESTING]
         tasks = {k: self._task(current, k, Phase.UPDATE, mean_gradient=mean) for k in going_on}
         updates = self._ask(current, Phase.UPDATE, tasks)
@@ -140,14 +149,14 @@ class Rounds:
         copy: NamedArrays | None = None,
         mean_gradient: NamedArrays | None = None,
     ) -> Task:
-        left = self._point.left(current.books) if self._point.guard.mode == "provable" else None
+        left = self._point.steps_left(current.server)
         return Task(
-            federation=self._logbook.name,
+            federation=self._server_run.name,
             scheme=self._track.scheme,
             seed=self._track.seed,
             round=current.number,
             phase=phase,
-            deviation=float(np.asarray(current.books.deviation)[device]),
+            deviation=float(np.asarray(current.server.deviation)[device]),
             scored_round=int(current.scored[device]),
             steps_left=-1 if left is None else int(left[device]),
             copy=copy,
@@ -156,7 +165,7 @@ class Rounds:
 
     def _ask(self, current: _Try, phase: Phase, tasks: dict[int, Task]) -> Answers | None:
         """Send tasks; the good answers, or None if they are fewer than the quorum."""
-        like = named_arrays(current.books.global_params)
+        like = named_arrays(current.server.global_params)
         begun, answers = time.monotonic(), {}
         contents: dict[int, RecordDict] = {current.nodes[k]: task_to_records(task) for k, task in tasks.items()}
         replies = exchange(self._grid, contents, f"train.{phase}", str(current.number), self._settings.deadline_s)
@@ -166,39 +175,37 @@ class Rounds:
             answer, fault = read(reply, expected)
             current.faults[phase][device] = fault
             if fault is Fault.FAILED and reply is not None:
-                self._logbook.tell("told", device=device, why=str(reply.error.reason)[:_MOST_WORDS])
+                self._server_run.log("device error", device=device, why=str(reply.error.reason)[:_MOST_CHARACTERS])
             if answer is not None:
-                told = answer.telemetry if self._settings.telemetry else {}
-                answers[device] = dataclasses.replace(answer, telemetry=told)
+                telemetry = answer.telemetry if self._settings.telemetry else {}
+                answers[device] = dataclasses.replace(answer, telemetry=telemetry)
         current.seconds[phase] = time.monotonic() - begun
         if len(answers) >= self._settings.quorum * len(tasks):
             return answers
         named = by_name(current.faults[phase])
-        self._logbook.tell("no quorum", round=current.number + 1, phase=str(phase), faults=named)
+        self._server_run.log("no quorum", round=current.number + 1, phase=str(phase), faults=named)
         return None
 
-    def _conclude(self, current: _Try, answers: Answers, begun: float) -> tuple[Books, Arrays, bool]:
+    def _conclude(self, current: _Try, answers: Answers, begun: float) -> tuple[ServerState, Arrays, bool]:
         """Aggregate, release, store."""
         point, number = self._point, current.number
-        tries = self._logbook.tries(self._track, number)
+        tries = self._server_run.tries(self._track, number)
         charged = None
-        if point.guard.mode == "provable":
-            before = np.asarray(current.books.spent)
-            charged = self._account.charge(before, answers, tries, *point.steps_per_try())
-        books, record = point.conclude(current.books, number, current.present, tries, answers, charged)
-        events = releases(
-            point.guard, record, gradient_exchange=point.exchanges, local_std=point.local_std,
-            told_losses=point.scheme.told_losses, charged=charged,
-        )  # fmt: skip
+        if point.rules.mode.counts_steps:
+            before = np.asarray(current.server.budget_spent)
+            charged = self._charges.charge(before, answers, tries, *steps_per_try(point))
+        back = RoundAnswers(tries, answers, charged)
+        server, record = conclude(point, current.server, number, current.invitation, back)
         for device, answer in answers.items():
             self._exhausted[device] = answer.exhausted
-        going_on = point.can_afford(books, number + 1) & ~self._exhausted
-        last = target_reached(self._brief.order.scenario.run, record) or not going_on.any()
-        arrays = as_arrays(record) | self._account.arrays() | self._also(current, answers, begun)
-        self._logbook.append(self._track, number, arrays, events, books, last=last)
+        there, affords = point.will_be_there(number + 1), point.can_afford(server)
+        ended = end_reason(point.scenario.run, record, there, affords, ~self._exhausted)
+        arrays = as_arrays(record) | self._charges.arrays() | self._also(current, answers, begun)
+        events = ledger_events(point, record, charged)
+        self._server_run.append(self._track, number, arrays, events, server, ended=ended)
         faults = {f"{phase}: {name}": who for phase in Phase for name, who in by_name(current.faults[phase]).items()}
-        self._logbook.tell_round(self._track, number, arrays, faults)
-        return books, arrays, last
+        self._server_run.log_round(self._track, number, arrays, faults)
+        return server, arrays, ended is not None
 
     def _also(self, current: _Try, answers: Answers, begun: float) -> Arrays:
         """What only a federation has to tell."""

@@ -1,4 +1,4 @@
-"""The access point as a Flower ServerApp. Its run-config names the run folder (`out`) and a `roster` of public keys."""
+"""The access point as a Flower ServerApp. Its run-config names the run folder (`out`) and a folder of public keys."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from fairwave.federate.agreement import read_brief
-from fairwave.federate.device_keys import Roster
+from fairwave.federate.agreement import read_agreement
+from fairwave.federate.device_keys import KnownKeys
 from fairwave.federate.log_lines import in_words
 from fairwave.federate.strategy import UtilityFair
 
 
 def server_app(folder: Path) -> ServerApp:
-    """The app of a folder that holds a brief."""
+    """The app of a folder that holds a agreement."""
     app = ServerApp()
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
         config = context.run_config
-        out, roster = Path(str(config["out"])), str(config.get("roster", ""))
+        out, known_keys = Path(str(config["out"])), str(config.get("known_keys", ""))
         strategy = UtilityFair(
-            read_brief(folder),
+            read_agreement(folder),
             out,
             str(config.get("command", "")),
-            Roster(Path(roster)) if roster else None,
+            KnownKeys(Path(known_keys)) if known_keys else None,
             _log,
         )
         strategy.start(grid)

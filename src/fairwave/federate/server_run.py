@@ -16,10 +16,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fairwave.double_precision import double_precision
+from fairwave.engine.end_reasons import EndReason
 from fairwave.engine.round_record import Arrays, mean_of_participants
-from fairwave.engine.state import Books
+from fairwave.engine.state import ServerState
 from fairwave.errors import StoreError
-from fairwave.federate.agreement import Brief, refuse_several
+from fairwave.federate.agreement import Agreement, refuse_several
 from fairwave.federate.client_state import replace_file
 from fairwave.federate.protocol import NamedArrays, named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
@@ -34,33 +36,36 @@ from fairwave.runs.folder import (
     holds_run,
     make_folder,
     planned,
-    surroundings,
 )
+from fairwave.runs.history import session_now
 from fairwave.runs.order import Track
 from fairwave.runs.packing import pack_state, unpack_state
+from fairwave.runs.plugin_check import refuse_changed_plugins
 from fairwave.runs.store import RunStore
 from fairwave.types import Key
 
 ASKED = "asked-{scheme}-{seed}.json"
 NAME = "federation"
-"""Of the entry in a run's description that holds the federation's name."""
+"""The entry in a run's description that holds the federation's name."""
 
 
-Hear = Callable[[dict[str, Any]], None]
-"""Told of every line of the log."""
+OnLogLine = Callable[[dict[str, Any]], None]
+"""Called with every line of the log."""
 
 
 PREDECESSOR_LEAVES_S = 60.0
 """How long an access point whose SuperLink was killed may take to notice."""
 
 
-class Logbook:
+class ServerRun:
     """A run folder held for writing by the access point."""
 
-    def __init__(self, folder: Path, brief: Brief, command: str, hear: Hear = lambda line: None) -> None:
-        self.folder, self._brief, self._command, self._hear = folder, brief, command, hear
+    def __init__(
+        self, folder: Path, agreement: Agreement, command: str, on_line: OnLogLine = lambda line: None
+    ) -> None:
+        self.folder, self._agreement, self._command, self._on_line = folder, agreement, command, on_line
 
-    def __enter__(self) -> Logbook:
+    def __enter__(self) -> ServerRun:
         if not holds_run(self.folder):
             make_folder(self.folder, known=(LOG, SECRET, DEVICES, LOGS, MODELS))
             self.folder.chmod(0o700)  # its checkpoint has the model without noise, and everybody's copy
@@ -82,17 +87,20 @@ class Logbook:
             self._lock.__exit__(kind, error, trace)
 
     def _opened(self) -> RunStore:
-        settings = self._brief.settings.model_dump_json()
-        about = {"command": self._command, "kind": FEDERATION, "settings": settings} | surroundings()
+        order = self._agreement.order
+        order.check()
+        about = {"kind": FEDERATION, "settings": self._agreement.settings.model_dump_json()}
         if not holds_run(self.folder):
-            return RunStore.create(self.folder, self._brief.order, {**about, NAME: secrets.token_hex(8)})
-        wanted = planned(self._brief.order, self.folder)
-        store = RunStore(self.folder, write=True)
+            store = RunStore.create(self.folder, order, {**about, NAME: secrets.token_hex(8)})
+            wanted = order
+        else:
+            wanted, store = planned(order, self.folder), RunStore(self.folder, write=True)
         try:
             if NAME not in store.about:
                 raise StoreError(f"{self.folder}: holds a simulation, not a federation; choose another --out")
             refuse_several(wanted)
-            store.extend(wanted, about)
+            refuse_changed_plugins(self.folder, store.plugins(), wanted)
+            store.extend(wanted, session_now(self._command), about=about)
         except BaseException:
             store.close()
             raise
@@ -100,7 +108,7 @@ class Logbook:
 
     @property
     def name(self) -> str:
-        """Of the federation, by which devices know it again after a restart."""
+        """The federation's name, by which devices recognise it after a restart."""
         return self.store.about[NAME]
 
     def secret(self, track: Track) -> Key:
@@ -115,12 +123,12 @@ class Logbook:
         if len(held) != 32:
             raise damaged(path, f"{len(held)} bytes, not 32")
         own = hashlib.blake2b(f"{track.scheme} {track.seed}".encode(), key=held, digest_size=8).digest()
-        with jax.enable_x64(True):
+        with double_precision():
             key: Key = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(own, np.uint32)))
         return key
 
-    def books(self, track: Track, like: Books) -> Books:
-        """The access point's books after the last stored round."""
+    def checkpoint(self, track: Track, like: ServerState) -> ServerState:
+        """The access point's state after the last stored round."""
         held = self.store.checkpoint(track)
         return like if held is None else unpack_state(held, like=like)
 
@@ -146,31 +154,44 @@ class Logbook:
         return self.folder / ASKED.format(scheme=track.scheme, seed=track.seed)
 
     def append(
-        self, track: Track, number: int, arrays: Arrays, releases: list[ReleaseEvent], books: Books, *, last: bool
+        self,
+        track: Track,
+        number: int,
+        arrays: Arrays,
+        releases: list[ReleaseEvent],
+        server: ServerState,
+        *,
+        ended: EndReason | None,
     ) -> None:
         """Store a round; its model is written first, so that a stored round always has one."""
-        round_name = f"-round-{number + 1}" if self._brief.settings.keep_models == "all" else ""
+        round_name = f"-round-{number + 1}" if self._agreement.settings.keep_models == "all" else ""
         (self.folder / MODELS).mkdir(exist_ok=True)
         model = self.folder / MODELS / f"{track.scheme}-{track.seed}{round_name}.npz"
-        replace_file(model, _as_npz(named_arrays(books.global_params)))
-        self.store.append(track, number, arrays, releases, pack_state(books), last=last)
+        replace_file(model, _as_npz(named_arrays(server.global_params)))
+        self.store.append(track, number, arrays, releases, pack_state(server), ended=ended)
         self._asked(track).unlink(missing_ok=True)
 
-    def tell(self, event: str, **details: object) -> None:
+    def log(self, event: str, **details: object) -> None:
         """A line of the log."""
-        self._hear(note(self.folder, event, **details))
+        self._on_line(log_line(self.folder, event, **details))
 
-    def tell_round(self, track: Track, number: int, arrays: Arrays, faults: Mapping[str, list[int]]) -> None:
+    def log_round(self, track: Track, number: int, arrays: Arrays, faults: Mapping[str, list[int]]) -> None:
         """The log's line for a stored round."""
         loss, accuracy = mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"])
-        self.tell(
-            "round", scheme=track.scheme, seed=track.seed, round=number + 1,
-            loss=None if np.isnan(loss) else loss, test_accuracy=None if np.isnan(accuracy) else accuracy,
-            delivered=int(np.sum(arrays["delivered"])), faults=dict(faults), seconds=round(float(arrays["round_s"]), 3),
-        )  # fmt: skip
+        self.log(
+            "round",
+            scheme=track.scheme,
+            seed=track.seed,
+            round=number + 1,
+            loss=None if np.isnan(loss) else loss,
+            test_accuracy=None if np.isnan(accuracy) else accuracy,
+            delivered=int(np.sum(arrays["delivered"])),
+            faults=dict(faults),
+            seconds=round(float(arrays["round_s"]), 3),
+        )
 
 
-def note(folder: Path, event: str, **details: object) -> dict[str, Any]:
+def log_line(folder: Path, event: str, **details: object) -> dict[str, Any]:
     """A line of a federation's log: one JSON object, written at once."""
     line = {"time": round(time.time(), 3), "event": event, **details}
     with (folder / LOG).open("a", encoding="utf-8") as handle:

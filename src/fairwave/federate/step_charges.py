@@ -1,7 +1,7 @@
-"""What the ledger of a proof is charged for each device: what it tells, or the most that it can have done.
+"""What the ledger of a proof is charged for each device: what it reports, or the most that it can have done.
 
-Answers tell how many local steps have left a device so far, by its diary. The charge of all rounds together is never
-below what has really left an honest device: silence, repeated tries and lost diaries are taken at their worst.
+Answers report how many local steps have left a device so far, by its own state. The charge of all rounds together is
+never below what has really left an honest device: silence, repeated tries and lost states are taken at their worst.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import numpy as np
 from fairwave.engine.round_record import Arrays
 from fairwave.federate.protocol import Answer, Status
 
-DIARY, BASE = "diary", "diary_base"
+STATE, BASE = "client_state", "client_state_base"
 
 
-class Account:
-    """Which diary each device was last known by, and what had been charged before that began."""
+class StepCharges:
+    """Which state each device was last known by, and what had been charged before that began."""
 
     def __init__(self, num_devices: int, records: Sequence[Arrays] = ()) -> None:
         """As it stands after the rounds that are stored."""
         held = records[-1] if records else {}
-        self._diary = held.get(DIARY, np.zeros(num_devices, np.int64)).copy()
+        self._state = held.get(STATE, np.zeros(num_devices, np.int64)).copy()
         self._base = held.get(BASE, np.zeros(num_devices, np.int64)).copy()
 
     def charge(
@@ -43,9 +43,9 @@ class Account:
             if answer is None:
                 steps[device] = asked * most[device]
                 continue
-            if answer.diary != self._diary[device]:
-                # An old diary, if there was one, is gone, and with it what that would have told of earlier tries.
-                self._diary[device] = answer.diary
+            if answer.state_name != self._state[device]:
+                # An old state, if there was one, is gone, and with it what that would have told of earlier tries.
+                self._state[device] = answer.state_name
                 self._base[device] = charged[device] + (asked - 1) * most[device]
             new = self._base[device] + answer.spent - charged[device]
             did = answer.status in (Status.SENT, Status.LOST)
@@ -53,5 +53,5 @@ class Account:
         return steps
 
     def arrays(self) -> Arrays:
-        """To be stored with the round."""
-        return {DIARY: self._diary.copy(), BASE: self._base.copy()}
+        """The present standing, to be stored with the round."""
+        return {STATE: self._state.copy(), BASE: self._base.copy()}

@@ -9,16 +9,16 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
-from fairwave.data import sources
 from fairwave.errors import FairwaveError
-from fairwave.federate.agreement import Brief
-from fairwave.federate.connections import Roll
-from fairwave.federate.device_keys import Roster
+from fairwave.federate.agreement import Agreement
+from fairwave.federate.connections import Connections
+from fairwave.federate.device_keys import KnownKeys
 from fairwave.federate.flower_records import to_arrays
 from fairwave.federate.protocol import named_arrays
 from fairwave.federate.rounds import Rounds
-from fairwave.federate.server_run import Hear, Logbook
-from fairwave.federate.setup import Premises
+from fairwave.federate.server_run import OnLogLine, ServerRun
+from fairwave.federate.setup import access_point, fingerprint, layout
+from fairwave.runs.experiment import Experiment
 
 
 class UtilityFair(Strategy):
@@ -26,13 +26,14 @@ class UtilityFair(Strategy):
 
     def __init__(
         self,
-        brief: Brief,
+        agreement: Agreement,
         folder: Path,
         command: str = "",
-        roster: Roster | None = None,
-        hear: Hear = lambda line: None,
+        known_keys: KnownKeys | None = None,
+        on_line: OnLogLine = lambda line: None,
     ) -> None:
-        self._brief, self._folder, self._command, self._roster, self._hear = brief, folder, command, roster, hear
+        self._agreement, self._folder, self._command = agreement, folder, command
+        self._known_keys, self._on_line = known_keys, on_line
 
     def start(
         self,
@@ -44,27 +45,29 @@ class UtilityFair(Strategy):
         evaluate_config: ConfigRecord | None = None,
         evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None = None,
     ) -> Result:
-        """Run the brief's schemes and seeds, from wherever the run folder says that they are.
+        """Run the agreement's schemes and seeds, from wherever the run folder says that they are.
 
-        Models start as the scenario says, and rounds and deadlines are the brief's: of Flower's own arguments only the
-        grid is used.
+        Models start as the scenario says, and rounds and deadlines are the agreement's: of Flower's own arguments only
+        the grid is used.
         """
-        order, settings = self._brief.order, self._brief.settings
-        premises = Premises(order, sources.load(order.scenario.data.source))
+        order, settings = self._agreement.order, self._agreement.settings
+        experiment = Experiment(order)
         result = Result()
-        with Logbook(self._folder, self._brief, self._command, self._hear) as logbook:
-            roll = Roll(grid, order.scenario.cell.num_devices, self._roster, settings.deadline_s, logbook.tell)
+        with ServerRun(self._folder, self._agreement, self._command, self._on_line) as server_run:
+            connections = Connections(
+                grid, order.scenario.cell.num_devices, self._known_keys, settings.deadline_s, server_run.log
+            )
             try:
                 for track in order.tracks():
-                    secret = None if settings.noise == "simulation" else logbook.secret(track)
-                    point = premises.access_point(track, secret)
-                    logbook.store.begin(track, premises.fingerprint(point), premises.layout(point))
-                    last = Rounds(self._brief, grid, logbook, roll, point, track).run()
+                    secret = None if settings.noise == "simulation" else server_run.secret(track)
+                    point = access_point(experiment, track, secret)
+                    server_run.store.begin(track, fingerprint(experiment, point), layout(point))
+                    last = Rounds(self._agreement, grid, server_run, connections, point, track).run()
                     result.arrays = to_arrays(named_arrays(last.global_params))
             except FairwaveError as error:  # Flower keeps what a ServerApp raises to itself
-                logbook.tell("failed", why=str(error))
+                server_run.log("failed", why=str(error))
                 raise
-        logbook.tell("finished")  # the store is closed: whoever waits for this may read it
+        server_run.log("finished")  # the store is closed: whoever waits for this may read it
         return result
 
     def summary(self) -> None:

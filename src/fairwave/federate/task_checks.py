@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from fairwave.federate.client_state import Page
+from fairwave.federate.client_state import ClientState
 from fairwave.federate.protocol import NamedArrays, Phase, Task
-from fairwave.runs.training import digest
+from fairwave.runs.experiment import digest
 
 
 def is_unforeseen(task: Task, exchanges: bool) -> bool:
@@ -16,17 +16,17 @@ def is_unforeseen(task: Task, exchanges: bool) -> bool:
     return (task.copy is None) != exchanges  # the copy comes with the first exchange of a round, and only with that
 
 
-def is_out_of_turn(task: Task, page: Page, exchanges: bool) -> bool:
+def is_out_of_turn(task: Task, state: ClientState, exchanges: bool) -> bool:
     """Whether a task belongs to a round that is over, not begun, or begun with another copy of the model."""
-    if task.round < page.round:
+    if task.round < state.round:
         return True
     if task.copy is None:
-        return task.round != page.round or (exchanges and page.gradient is None)
-    return task.round == page.round and digest_of(task.copy) != digest_of(page.copy)
+        return task.round != state.round or (exchanges and state.gradient is None)
+    return task.round == state.round and digest_of(task.copy) != digest_of(state.copy)
 
 
 def digest_of(*parts: NamedArrays | None) -> bytes:
-    """Of what a device is asked: the same digest, the same question."""
+    """A digest of what a device is asked: the same digest, the same question."""
     taken = hashlib.blake2b(digest_size=16)
     for arrays in parts:
         named = sorted((arrays or {}).items())

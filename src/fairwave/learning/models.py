@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import math
+from collections.abc import Callable
+from typing import ClassVar
 
+import jax
+import numpy as np
+
+from fairwave.extensions import MODELS
 from fairwave.learning.convolution import Convolutional
 from fairwave.learning.dense import Dense
 from fairwave.learning.model import Model, classifier
@@ -11,22 +19,83 @@ from fairwave.learning.precision import computed_in
 from fairwave.scenario.learning_parameters import Learning, Precision
 
 
+@dataclasses.dataclass(frozen=True)
+class ModelKind:
+    """A model that scenarios can ask for by name."""
+
+    extends: ClassVar[str] = "models"
+
+    name: str
+    summary: str
+    """What it is, in a line."""
+    build: Callable[[Learning], Model]
+    """From a scenario's parameters to the model; called once for the same parameters."""
+    objection: Callable[[Learning], str | None] = lambda learning: None
+    """Why the parameters do not fit the model, with a remedy; None if they do."""
+
+    def num_parameters(self, learning: Learning) -> int:
+        """Numbers in the model."""
+        return count_parameters(_built(self, learning))
+
+
 def model_of(learning: Learning) -> Model:
     """The scenario's model; the same object for the same network, so that it is compiled once."""
-    shape = learning.image_shape if learning.model == "cnn" else None
-    return _built(learning.layer_sizes, shape, learning.channels, learning.l2, learning.precision)
+    return _built(MODELS[learning.model], learning)
 
 
 @functools.cache
-def _built(
-    layer_sizes: tuple[int, ...],
-    image_shape: tuple[int, int, int] | None,
-    channels: tuple[int, int],
-    l2: float,
-    precision: Precision,
-) -> Model:
-    if image_shape is not None:
-        convolutional = Convolutional(image_shape, channels, layer_sizes[-1])
-        return classifier(convolutional.init, computed_in(precision, convolutional.logits), l2)
+def _built(kind: ModelKind, learning: Learning) -> Model:
+    return kind.build(learning)
+
+
+def count_parameters(model: Model) -> int:
+    """Numbers in a model."""
+    leaves = jax.tree.leaves(jax.eval_shape(model.init, jax.random.key(0)))
+    return sum(int(np.prod(leaf.shape)) for leaf in leaves)
+
+
+# Cached by what describes the network alone: a sweep over learning rates must not compile it anew.
+
+
+def _dense(learning: Learning) -> Model:
+    return _dense_network(learning.layer_sizes, learning.l2, learning.precision)
+
+
+@functools.cache
+def _dense_network(layer_sizes: tuple[int, ...], l2: float, precision: Precision) -> Model:
     dense = Dense(layer_sizes)
     return classifier(dense.init, computed_in(precision, dense.logits), l2, computed_in(precision, dense.taps))
+
+
+def _convolutional(learning: Learning) -> Model:
+    shape = learning.image_shape or (1, 1, learning.layer_sizes[0])
+    return _convolutional_network(
+        (*shape, *learning.channels, learning.layer_sizes[-1]), learning.l2, learning.precision
+    )
+
+
+@functools.cache
+def _convolutional_network(sizes: tuple[int, ...], l2: float, precision: Precision) -> Model:
+    height, width, colours, first, second, classes = sizes
+    network = Convolutional((height, width, colours), (first, second), classes)
+    return classifier(network.init, computed_in(precision, network.logits), l2)
+
+
+def _two_layers(learning: Learning) -> str | None:
+    if len(learning.layer_sizes) == 2:
+        return None
+    return f"layer_sizes {list(learning.layer_sizes)} for model '{learning.model}'; give two: inputs and classes"
+
+
+def _an_image(learning: Learning) -> str | None:
+    if learning.image_shape is None or math.prod(learning.image_shape) != learning.layer_sizes[0]:
+        return (
+            f"image_shape {learning.image_shape} for {learning.layer_sizes[0]} inputs; give height, width and colours, "
+            "such as [28, 28, 1]"
+        )
+    return _two_layers(learning)
+
+
+mlp = ModelKind("mlp", "dense layers with ReLU", _dense)
+softmax = ModelKind("softmax", "softmax regression, strongly convex with learning.l2", _dense, _two_layers)
+cnn = ModelKind("cnn", "two strided 3 x 3 convolutions and a dense layer", _convolutional, _an_image)

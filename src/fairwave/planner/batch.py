@@ -15,12 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy as np
 
-from fairwave.errors import SolveError
+from fairwave.double_precision import double_precision
 from fairwave.keys import run_key
 from fairwave.planner.tile import Averages, Setting, add, average_tile, averages_of, draw_tile, sum_tile
-from fairwave.policy.device_plan import LARGEST_VIOLATION, Case
+from fairwave.policy.certify import certify
+from fairwave.policy.device_plan import Case
 from fairwave.policy.fleet import Fleet
-from fairwave.policy.rules import Rule
+from fairwave.policy.rule import Rule
 from fairwave.scenario.parameters import Scenario
 from fairwave.types import Key
 
@@ -50,11 +51,12 @@ def average_plans(
         count = min(wide, num_devices - start)
         # Whole tiles only, so that one program is compiled: the last one repeats its last device.
         members = np.minimum(np.arange(start, start + wide), num_devices - 1)
-        with jax.enable_x64(True):
+        with double_precision():
             part = jax.tree.map(lambda leaf: leaf[members] if np.ndim(leaf) else leaf, fleet)
             tell = functools.partial(_tell, progress, stop, count)
-            averages = _over_draws(setting, part, members, run_key(scenario.run.seed), num_draws, deep, tell)
-        _certify(np.asarray(averages.pop("worst_violation"))[:count], start)
+            root = run_key(scenario.run.seed)
+            averages = _over_draws(setting, part, members, root, num_draws=num_draws, deep=deep, tell=tell)
+        certify(np.asarray(averages.pop("worst_violation"))[:count], first=start)
         columns = {name: np.asarray(value) for name, value in averages.items()}
         columns["case"] = CASE_NAMES[columns["case"]]
         for name, value in columns.items():
@@ -94,6 +96,7 @@ def _over_draws(
     fleet: Fleet,
     members: np.ndarray,
     root: Key,
+    *,
     num_draws: int,
     deep: int,
     tell: Callable[[int], None],
@@ -113,13 +116,3 @@ def _over_draws(
         tell(min(deep, num_draws - first))
     averages = averages_of(totals)
     return averages
-
-
-def _certify(violation: np.ndarray, start: int) -> None:
-    """Raise where a solve failed; written so that NaN fails too."""
-    bad = np.flatnonzero(~(violation <= LARGEST_VIOLATION))
-    if bad.size:
-        raise SolveError(
-            f"device {start + bad[0]}: its optimum breaks a constraint by {violation[bad[0]]:.3g} (relative); "
-            "check its parameters for extreme values and report the scenario"
-        )

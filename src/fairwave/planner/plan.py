@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from fairwave.errors import ArgumentError, did_you_mean
+from fairwave.double_precision import double_precision
+from fairwave.errors import ArgumentError
+from fairwave.extensions import RULES
 from fairwave.planner.batch import CASE_NAMES, average_plans
 from fairwave.planner.tile import AVERAGED
-from fairwave.policy import rules
 from fairwave.policy.fleet import fleet
-from fairwave.scenario.fading_laws import NoFading
+from fairwave.policy.rule import Rule
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
+from fairwave.wireless.fading import NoFading
 from fairwave.wireless.hardware import distances_m
 from fairwave.wireless.path_loss import path_loss_db
 
@@ -31,7 +33,7 @@ DEFAULT_POLICIES = ("proposed", "max_power")
 
 def plan(
     scenario: Scenario | str | Path = "paper",
-    policies: Iterable[str] = DEFAULT_POLICIES,
+    policies: Iterable[str | Rule] = DEFAULT_POLICIES,
     *,
     draws: int | None = None,
     fading: bool = True,
@@ -40,9 +42,10 @@ def plan(
 ) -> xr.Dataset:
     """What every device would do under each policy, without any training.
 
-    Values are means over `draws` channel draws (left out: the scenario's number of rounds) in which the device could
-    upload; all policies meet the same draws. With `fading=False` the channel is its path loss. `progress` is told
-    the number of plans (devices times draws) done since its last call.
+    A policy is the name of a rule, or a `Rule`. Values are means over `draws` channel draws (left out: the scenario's
+    number of rounds) in which the device could upload; all policies meet the same draws. With `fading=False` the
+    channel is its path loss. `progress` is called with the number of plans (devices times draws) done since its last
+    call.
     """
     import xarray as xr
 
@@ -56,10 +59,10 @@ def plan(
         raise ArgumentError(f"draws: {num_draws} is out of range; average over 1 to {MOST_DRAWS:,} channel draws")
     values = DeviceValues(scenario)
     distance_m = distances_m(scenario, values)
-    with jax.enable_x64(True):
+    with double_precision():
         members = jax.tree.map(np.asarray, fleet(scenario, values))
     path_gain = np.broadcast_to(members.device.path_gain, distance_m.shape)
-    results = {name: average_plans(rules.ALL[name], scenario, members, num_draws, progress) for name in names}
+    results = {name: average_plans(RULES[name], scenario, members, num_draws, progress) for name in names}
 
     def stacked(variable: str) -> np.ndarray:
         columns = [results[name].pop(variable) for name in names]
@@ -103,11 +106,10 @@ def without_fading(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"radio": radio})
 
 
-def _known(policies: Iterable[str]) -> list[str]:
-    names = list(dict.fromkeys(policies))
+def _known(policies: Iterable[str | Rule]) -> list[str]:
+    names = list(dict.fromkeys(RULES.names_of(policies)))
     if not names:
-        raise ArgumentError(f"policies: none given; choose from {', '.join(rules.ALL)}")
+        raise ArgumentError(f"policies: none given; choose from {', '.join(RULES)}")
     for name in names:
-        if name not in rules.ALL:
-            raise ArgumentError(f"policies: unknown policy '{name}'; {did_you_mean(name, rules.ALL)}")
+        RULES.get(name, "policies")
     return names

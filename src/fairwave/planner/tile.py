@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Int
 from fairwave.policy.convergence import accuracy_bound
 from fairwave.policy.device_plan import Case, DevicePlan, plan_round
 from fairwave.policy.fleet import Fleet, per_device_axes
-from fairwave.policy.rules import Rule
+from fairwave.policy.rule import Rule
 from fairwave.scenario.learning_parameters import Learning
 from fairwave.scenario.parameters import Radio
 from fairwave.types import Count, Flag, Key, Scalar

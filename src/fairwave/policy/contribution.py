@@ -17,7 +17,7 @@ from fairwave.types import FlagPerDevice, Params, PerDevice, Scalar, UpdatePerDe
 Similarity = Literal["literal", "update", "leave_one_out"]
 
 LEAST_SHARE = 1e-3
-"""Of a squared length, that is taken to be more than noise."""
+"""The least share of a squared length that is taken to be more than noise."""
 
 
 class Score(eqx.Module):
@@ -32,7 +32,7 @@ def similarity(
     new_global: Params,
     updates: UpdatePerDevice,
     participating: FlagPerDevice,
-    told_noise_std: PerDevice | None = None,
+    reported_noise_std: PerDevice | None = None,
 ) -> PerDevice:
     """Cosine of each update with a reference; 0 where either has no length or the device took no part.
 
@@ -40,11 +40,15 @@ def similarity(
     `update` compares with the mean update, which a single long update can dominate. `leave_one_out` compares with the
     mean of the others, so that no device is part of its own yardstick; a long update still sways everybody else's.
 
-    Noise of private training lengthens updates and leaves products of different devices' alone; where its std is told,
-    the lengths are those without it.
+    Noise of private training lengthens updates and leaves products of different devices' alone; where its std is
+    reported, the lengths are those without it.
     """
     taken = jnp.where(participating[:, None], updates, 0.0)
-    noise = None if told_noise_std is None else updates.shape[1] * jnp.where(participating, told_noise_std, 0.0) ** 2
+    noise = (
+        None
+        if reported_noise_std is None
+        else updates.shape[1] * jnp.where(participating, reported_noise_std, 0.0) ** 2
+    )
     squared = jnp.sum(taken**2, axis=1)
     if kind == "literal":
         return _cosine(taken @ new_global, squared, jnp.sum(new_global**2), noise)

@@ -13,7 +13,7 @@ from fairwave.privacy.gaussian import Calibration, noise_multiplier
 from fairwave.scenario.privacy_parameters import Privacy
 from fairwave.types import FlagPerDevice, Params, PerDevice, Scalar, UpdatePerDevice
 
-Levels: TypeAlias = Callable[[Privacy, PerDevice], PerDevice]
+NoiseLevels: TypeAlias = Callable[[Privacy, PerDevice], PerDevice]
 """From deviation to the noise std in each device's copy."""
 Yardstick: TypeAlias = Callable[[PerDevice, FlagPerDevice], Scalar]
 """From scores, and whose count, to the score without deviation."""
@@ -22,11 +22,10 @@ SMALLEST_YARDSTICK = 1e-6
 """Best similarity below which nobody agrees with anybody, and ratios would be noise."""
 
 
-class Release(eqx.Module):
-    """What the access point decides to give back: a deviation factor and a noise level per device."""
+class Scored(eqx.Module):
+    """What the access point thinks of every participant's contribution."""
 
     deviation: PerDevice
-    noise_std: PerDevice
     score: Score
 
 
@@ -49,8 +48,8 @@ def deviation_factor(
     """
     positive = jnp.where(participating, jnp.maximum(score, 0.0), 0.0)
     best = yardstick(positive, participating)
-    told = best > SMALLEST_YARDSTICK
-    current = jnp.where(told, 1.0 - positive / jnp.where(told, best, 1.0), 1.0)
+    measurable = best > SMALLEST_YARDSTICK
+    current = jnp.where(measurable, 1.0 - positive / jnp.where(measurable, best, 1.0), 1.0)
     return jnp.where(participating, jnp.clip(current, 0.0, 1.0), last_deviation)
 
 
@@ -98,8 +97,7 @@ def no_levels(privacy: Privacy, deviation: PerDevice) -> PerDevice:
     return jnp.zeros_like(deviation)
 
 
-def release(
-    levels: Levels,
+def score_devices(
     privacy: Privacy,
     new_global: Params,
     updates: UpdatePerDevice,
@@ -107,20 +105,20 @@ def release(
     participating: FlagPerDevice,
     last_deviation: PerDevice,
     last_score: Score,
-    told_noise_std: PerDevice | None = None,
+    reported_noise_std: PerDevice | None = None,
     caught: FlagPerDevice | None = None,
     credit: PerDevice | float = 1.0,
     yardstick: Yardstick = best_score,
-) -> Release:
-    """The release of one round, from what the access point received in it.
+) -> Scored:
+    """Everybody's deviation factor and running score, from what the access point received in a round.
 
     Whoever is caught deviates fully, and nobody is compared with it. `credit` is the share of each similarity that
     counts.
     """
     trusted = participating if caught is None else participating & ~caught
-    current = credit * similarity(privacy.similarity, new_global, updates, trusted, told_noise_std)
+    current = credit * similarity(privacy.similarity, new_global, updates, trusted, reported_noise_std)
     score = remember(last_score, current, participating, privacy.similarity_memory)
     deviation = deviation_factor(score.similarity, trusted, last_deviation, yardstick)
     if caught is not None:
         deviation = jnp.where(participating & caught, 1.0, deviation)
-    return Release(deviation=deviation, noise_std=levels(privacy, deviation), score=score)
+    return Scored(deviation=deviation, score=score)

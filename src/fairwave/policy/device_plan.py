@@ -21,15 +21,12 @@ from fairwave.policy.problem import (
     pose,
     transmit_energy_j,
 )
-from fairwave.policy.rules import Rule
+from fairwave.policy.rule import Rule
 from fairwave.policy.utility import utility
 from fairwave.types import Count, Scalar
 from fairwave.wireless.energy import compute_time_s
 from fairwave.wireless.physical_device import Device
 from fairwave.wireless.rate import power_of_log_snr_w, rate_of_log_snr_bps, upload_time_s
-
-LARGEST_VIOLATION = 1e-9
-"""Relative; above it, a plan is no solution."""
 
 
 class Case(enum.IntEnum):

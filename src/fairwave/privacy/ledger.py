@@ -23,7 +23,7 @@ class ReleaseEvent:
     devices: np.ndarray
     """Device numbers: who sent it, or who received it from the access point."""
     noise_std: np.ndarray
-    """Of the noise on each value, per device, in the units of the sensitivity; 0 for none."""
+    """Std of the noise on each value, per device, in the units of the sensitivity; 0 for none."""
     subjects: np.ndarray
     """Whose data it tells about."""
     steps: np.ndarray
@@ -34,10 +34,36 @@ class ReleaseEvent:
     """Probability, per device, that it is not what is accounted for: a batch overflowed, arithmetic is not exact."""
 
 
+@dataclasses.dataclass(frozen=True)
+class RoundMessages:
+    """Who sent and received what in one round, as device numbers: what a privacy mode writes its events from."""
+
+    invited: np.ndarray
+    """Devices that took part: they hear the mean gradient, where gradients are exchanged."""
+    sent: np.ndarray
+    """Devices whose messages left them, even if they came late or were lost on the way."""
+    delivered: np.ndarray
+    """Devices whose update arrived in time."""
+    served: np.ndarray
+    """Devices that were sent a copy of the new model."""
+    copy_std: np.ndarray
+    """Noise std in the copy of each of those that were served."""
+    update_std: float
+    """Noise std that devices add to their updates where nothing is proved; 0 for none."""
+    steps: np.ndarray
+    """Local steps of every device of the cell, as they are charged."""
+    exchanged_gradients: bool
+    reported_losses: bool
+    model_std: float = 0.0
+    """Noise std in the access point's own model, where that is what proves."""
+    model_sensitivity: float = 0.0
+    """By how much one device's update can change that model."""
+
+
 Ledger: TypeAlias = Sequence[tuple[int, ReleaseEvent]]
 """Events with the round (from 0) in which they happened, in their order."""
 Ledgers: TypeAlias = Mapping[tuple[str, int], Ledger]
-"""Of each scheme and seed."""
+"""The ledger of each scheme and seed."""
 
 
 def rounds_of(ledger: Ledger) -> int:

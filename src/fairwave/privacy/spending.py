@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from fairwave.privacy.accounting import Kind, epsilon_of, renyi_epsilon
+from fairwave.extensions import ACCOUNTANTS
+from fairwave.privacy.accounting import Kind
 from fairwave.privacy.ledger import ReleaseEvent
 
 
@@ -21,13 +22,11 @@ class Account:
     unproven: tuple[str, ...]
     """Kinds of message for which no sensitivity is proved."""
 
-    def epsilon(self, delta: float) -> float:
-        """At a total delta, of which what is lost to overflow and rounding is taken first."""
-        return float("inf") if self.unproven else epsilon_of(self.releases, delta - self.lost_delta)
-
-    def renyi(self, delta: float) -> float:
-        """The same by Renyi divergences: never less."""
-        return float("inf") if self.unproven else renyi_epsilon(self.releases, delta - self.lost_delta)
+    def epsilon(self, delta: float, accountant: str = "tight") -> float:
+        """Epsilon at a total delta, of which what is lost to overflow and rounding is taken first."""
+        if self.unproven:
+            return float("inf")
+        return float(ACCOUNTANTS[accountant]().compose(self.releases).epsilon(delta - self.lost_delta))
 
     @property
     def steps(self) -> int:
@@ -68,7 +67,7 @@ class Spending:
         return self
 
     def accounts(self) -> dict[int, Account]:
-        """Of every device that has sent anything."""
+        """The account of every device that has sent anything."""
         return {
             device: Account(
                 messages=self._messages[device],

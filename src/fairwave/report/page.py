@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairwave.errors import OutputError
+from fairwave.privacy.modes.mode import mode_of
 from fairwave.report.section import RunReport, section
 from fairwave.report.static_figures import write_figures
 
@@ -73,17 +74,5 @@ def conclusions(runs: list[RunReport]) -> list[str]:
 
 
 def _about_privacy(runs: list[RunReport]) -> list[str]:
-    modes = {run.privacy.scenario.privacy.mode for run in runs}
-    lines = []
-    if "paper" in modes:
-        lines.append(
-            "You may not quote a privacy guarantee for privacy.mode 'paper': the noise follows the paper's nominal "
-            "sensitivity, which nothing in training enforces, and gradients, where they are exchanged, reach the "
-            "access point without noise."
-        )
-    if modes - {"paper"}:
-        lines.append(
-            "What is proved is said under Privacy, with what it does not cover; membership inference that fails proves "
-            "nothing beyond it."
-        )
-    return lines
+    """What may be concluded about privacy, once for each kind of claim."""
+    return list(dict.fromkeys(mode_of(run.privacy.scenario.privacy).conclusion() for run in runs))

@@ -9,6 +9,7 @@ from fairwave.privacy.accounting import collapsed, gaussian_epsilon
 from fairwave.privacy.exposure import exposures
 from fairwave.privacy.gaussian import noise_multiplier
 from fairwave.privacy.ledger import Ledger, Ledgers, rounds_of
+from fairwave.privacy.modes.mode import mode_of
 from fairwave.privacy.nominal import SENTENCE
 from fairwave.report.figure_data import Panel, Series
 from fairwave.scenario.privacy_parameters import Privacy
@@ -19,21 +20,21 @@ MOST_POINTS = 16
 
 def epsilon_panels(privacy: Privacy, ledgers: Ledgers) -> list[Panel]:
     """One figure with a line per scheme, for the first seed; none if there is nothing to show."""
-    series = []
+    series, mode = [], mode_of(privacy)
     first = next((seed for _, seed in ledgers), None)
     for (scheme, seed), ledger in ledgers.items():
         noisy = any(event.content == "model" and event.noise_std.any() for _, event in ledger)
         if seed != first or not noisy:
             continue
         shown = np.unique(np.linspace(1, rounds_of(ledger), MOST_POINTS).round().astype(int))
-        if privacy.mode == "paper":
-            totals = [_nominal(privacy, int(number)) for number in shown]
-        else:
+        if mode.proves:
             totals = _proved(ledger, shown, privacy)
+        else:
+            totals = [_nominal(privacy, int(number)) for number in shown]
         series.append(Series(scheme, shown, np.array(totals)))
     if not series:
         return []
-    if privacy.mode == "paper":
+    if not mode.proves:
         nominal = Panel(
             "nominal-epsilon",
             "Nominal epsilon, not a guarantee",
@@ -43,9 +44,8 @@ def epsilon_panels(privacy: Privacy, ledgers: Ledgers) -> list[Panel]:
             series,
         )
         return [nominal]
-    unit = "a record" if privacy.mode == "provable" else "all data"
     caption = (
-        f"What the ledger proves about {unit} of the device that has spent most, at delta {privacy.delta:g}; see "
+        f"What the ledger proves about {mode.unit} of the device that has spent most, at delta {privacy.delta:g}; see "
         "Privacy below for what that means."
     )
     return [Panel("epsilon", "Epsilon", "communication round", "epsilon", caption, series)]

@@ -51,7 +51,7 @@ def _rows(scheme: SchemeAccount, delta: float) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     for one in scheme.exposures:
         why = "no more than the access point" if one.derived else one.reason
-        renyi = "" if one.derived or one.reason else cost(one.account.renyi(delta))
+        renyi = "" if one.derived or one.reason else cost(one.account.epsilon(delta, "renyi"))
         whom = "every device" if one.about is None else f"device {one.about}"
         rows.append((scheme.scheme, one.audience, whom, cost(one.epsilon), renyi, why))
     return rows

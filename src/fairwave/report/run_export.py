@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,8 +31,22 @@ def result_rows(results: xr.Dataset) -> pyarrow.Table:
     empty = xr.DataArray(np.empty(shape), dims=DIMS)
     for name in (*results.data_vars, "distance_m", "path_loss_db"):
         if set(results[name].dims) <= set(DIMS):
-            columns[str(name)] = results[name].broadcast_like(empty).transpose(*DIMS).values.ravel()
+            values = results[name].broadcast_like(empty).transpose(*DIMS).values.ravel()
+            columns[str(name)] = (
+                _in_words(values, results[name].attrs) if "flag_masks" in results[name].attrs else values
+            )
     return pyarrow.table({name: pyarrow.array(values) for name, values in columns.items()})
+
+
+def _in_words(flags: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:
+    """Flags by their names, separated by spaces; nothing where none is set."""
+    names = str(attributes["flag_meanings"]).split()
+    masks = np.atleast_1d(attributes["flag_masks"]).astype(int).tolist()
+    known = {
+        int(value): " ".join(name for name, mask in zip(names, masks, strict=True) if int(value) & mask)
+        for value in np.unique(np.nan_to_num(flags))
+    }
+    return np.array([known[int(value)] for value in np.nan_to_num(flags)], dtype=str)
 
 
 def export_results(results: xr.Dataset, path: Path) -> None:

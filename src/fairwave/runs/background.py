@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
-Work = Callable[[], None]
+Task = Callable[[], None]
 
 
 @contextlib.contextmanager
-def in_background() -> Iterator[Callable[[Work], None]]:
+def in_background() -> Iterator[Callable[[Task], None]]:
     """Takes work and lets the caller go on: one piece at a time, in order, and all of it before this ends.
 
     A piece that fails says so when the next is handed over, which is then not begun, or at the end. Whatever ends this
@@ -19,11 +19,11 @@ def in_background() -> Iterator[Callable[[Work], None]]:
     in_hand: Future[None] | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="background") as pool:
 
-        def hand_over(work: Work) -> None:
+        def hand_over(task: Task) -> None:
             nonlocal in_hand
             if in_hand is not None:
                 in_hand.result()
-            in_hand = pool.submit(work)
+            in_hand = pool.submit(task)
 
         yield hand_over
         if in_hand is not None:

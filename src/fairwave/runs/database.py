@@ -17,13 +17,18 @@ LOCK = "run.lock"
 LOOK_AGAIN_S = 0.1
 TABLES = """
 CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE history (
+    session INTEGER PRIMARY KEY, begun TEXT NOT NULL, command TEXT NOT NULL, machine TEXT NOT NULL,
+    versions TEXT NOT NULL
+) STRICT;
+CREATE TABLE plugin (place TEXT PRIMARY KEY, digest TEXT NOT NULL) STRICT;
 CREATE TABLE track (
     scheme TEXT, seed INTEGER, fingerprint BLOB NOT NULL, layout BLOB NOT NULL, digest BLOB NOT NULL,
     PRIMARY KEY (scheme, seed)
 ) STRICT;
 CREATE TABLE round (
     scheme TEXT, seed INTEGER, number INTEGER, mean_loss REAL, global_loss REAL, test_accuracy REAL,
-    last INTEGER NOT NULL, arrays BLOB NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (scheme, seed, number)
+    end_reason TEXT, arrays BLOB NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (scheme, seed, number)
 ) STRICT;
 CREATE TABLE release (
     scheme TEXT, seed INTEGER, round INTEGER, content TEXT, sender TEXT, audience TEXT, basis TEXT,

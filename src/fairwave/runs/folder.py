@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,11 +10,10 @@ from fairwave.runs.database import FILE, LOCK
 from fairwave.runs.order import Order
 from fairwave.runs.store import UNBORN, RunStore
 
-PACKAGES = ("fairwave", "jax", "jaxlib", "numpy")
 FEDERATION = "federation"
 """Kind of a run that devices take part in over a network; those without a kind are simulations."""
 LOG, SECRET = "federation.jsonl", "release.key"
-"""Of a federation: what happened, line by line, and the root of the access point's noise."""
+"""Files of a federation: what happened, line by line, and the root of the access point's noise."""
 DEVICES, MODELS, LOGS = "devices", "models", "logs"
 """Folders of a federation: diaries of devices on the same machine; trained models; logs of Flower's programs."""
 
@@ -29,8 +26,9 @@ def planned(order: Order, folder: Path) -> Order:
     stored = store.order
     store.close()
     refuse_another_scenario(folder, stored, order)
+    plugins = tuple(dict.fromkeys((*stored.scenario.plugins, *order.scenario.plugins)))
     return Order(
-        stored.scenario,
+        stored.scenario.model_copy(update={"plugins": plugins}),
         tuple(dict.fromkeys((*stored.schemes, *order.schemes))),
         tuple(dict.fromkeys((*stored.seeds, *order.seeds))),
         max(stored.rounds, order.rounds),
@@ -71,13 +69,18 @@ def refuse_federation(store: RunStore) -> None:
     """A federation's devices are elsewhere: nothing here could go on with it."""
     if is_federation(store):
         raise StoreError(
-            f"{store.folder}: holds a federation; go on with it by the command that began it: {store.about['command']}"
+            f"{store.folder}: holds a federation; go on with it by the command that began it: {last_command(store)}"
         )
+
+
+def last_command(store: RunStore) -> str:
+    """The command that worked on a run last."""
+    return store.history()[-1].command if store.history() else "fairwave"
 
 
 def refuse_another_scenario(folder: Path, stored: Order, order: Order) -> None:
     """A folder holds rounds of one scenario only; how many, and from which seed, may be asked for later."""
-    there, here = (each.scenario.model_dump(mode="json") for each in (stored, order))
+    there, here = (each.scenario.model_dump(mode="json", exclude={"plugins"}) for each in (stored, order))
     for group, values in here.items():
         for name, value in values.items():
             held = there[group].get(name)
@@ -85,16 +88,3 @@ def refuse_another_scenario(folder: Path, stored: Order, order: Order) -> None:
                 raise StoreError(
                     f"{folder}: holds a run with {group}.{name} = {held}, not {value}; choose another --out"
                 )
-
-
-def surroundings() -> dict[str, str]:
-    """What bits may depend on besides the scenario."""
-    versions = {f"version of {name}": importlib.metadata.version(name) for name in PACKAGES}
-    machine = f"{platform.machine()} {platform.system()}, {_backend()}"
-    return {"machine": machine, **versions, "version of python": platform.python_version()}
-
-
-def _backend() -> str:
-    import jax
-
-    return str(jax.devices()[0].device_kind) if jax.default_backend() != "cpu" else "CPU"

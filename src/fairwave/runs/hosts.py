@@ -13,13 +13,13 @@ import jax
 import numpy as np
 
 from fairwave.errors import ArgumentError
+from fairwave.runs.experiment import Experiment, run_rounds
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import unpack_state
-from fairwave.runs.training import Workshop, iterate
 
 
 @dataclasses.dataclass(frozen=True)
-class Turn:
+class TrackAssignment:
     """A track that is to be run by all."""
 
     track: Track
@@ -38,34 +38,39 @@ def join(coordinator: str, processes: int | None, process: int | None) -> None:
     jax.distributed.initialize(coordinator, processes, process)
 
 
-def announce(turn: Turn | None) -> None:
+def announce(assigned: TrackAssignment | None) -> None:
     """Tell all other processes, where there are any, what comes next; None is the end."""
     if jax.process_count() == 1:
         return
-    if turn is None:
+    if assigned is None:
         _broadcast(b"")
         return
-    words = {"track": turn.track, "first": turn.first, "rounds": turn.rounds, "begun": turn.checkpoint is not None}
+    words = {
+        "track": assigned.track,
+        "first": assigned.first,
+        "rounds": assigned.rounds,
+        "begun": assigned.checkpoint is not None,
+    }
     _broadcast(json.dumps(words).encode())
-    _broadcast(turn.checkpoint or b"")
+    _broadcast(assigned.checkpoint or b"")
 
 
 def follow(order: Order) -> None:
     """Compute what the first process announces, until it announces the end."""
-    workshop = Workshop(order)
-    while (turn := _heard()) is not None:
-        cell = workshop.cell(turn.track)
-        state = None if turn.checkpoint is None else unpack_state(turn.checkpoint, like=cell.start())
-        for _ in iterate(cell, turn.rounds, state, turn.first):
+    experiment = Experiment(order)
+    while (assigned := _heard()) is not None:
+        cell = experiment.cell(assigned.track)
+        state = None if assigned.checkpoint is None else unpack_state(assigned.checkpoint, like=cell.start())
+        for _ in run_rounds(cell, assigned.rounds, state, assigned.first):
             pass
 
 
-def _heard() -> Turn | None:
+def _heard() -> TrackAssignment | None:
     words = _broadcast(b"")
     if not words:
         return None
     told, checkpoint = json.loads(words), _broadcast(b"")
-    return Turn(Track(*told["track"]), told["first"], told["rounds"], checkpoint if told["begun"] else None)
+    return TrackAssignment(Track(*told["track"]), told["first"], told["rounds"], checkpoint if told["begun"] else None)
 
 
 def _broadcast(content: bytes) -> bytes:

@@ -27,24 +27,24 @@ def digest_of(*parts: object) -> bytes:
     return digest.digest()
 
 
-def description_digest(described: Mapping[str, str]) -> str:
-    """Of the run's own description."""
-    return digest_of(*sorted(described.items())).hex()
+def description_digest(described: Mapping[str, str], history: Sequence[Row], plugins: Sequence[Row]) -> str:
+    """A digest of the run's own description, its history and its plugins."""
+    return digest_of(*sorted(described.items()), *map(tuple, history), *map(tuple, plugins)).hex()
 
 
 def track_digest(track: Track, fingerprint: bytes, layout: bytes, scenario: str) -> bytes:
-    """Of what a track was begun with; its first round builds on it."""
+    """A digest of what a track was begun with; its first round builds on it."""
     return digest_of(*track, fingerprint, layout, scenario)
 
 
 def round_digest(before: bytes, number: int, arrays: bytes, summary: Row, events: Sequence[Row]) -> bytes:
-    """Of one round, its ledger events, and all rounds before it."""
+    """A digest of one round, its ledger events, and all rounds before it."""
     flat = (*summary, *(value for event in events for value in event))
     return digest_of(before, number, arrays, *map(_as_stored, flat))
 
 
 def part_digest(standing: bytes, part: int, size: int, content: bytes) -> bytes:
-    """Of one part of the checkpoint that stands on a round."""
+    """A digest of one part of the checkpoint that stands on a round."""
     return digest_of(standing, part, size, content)
 
 
@@ -76,7 +76,7 @@ def _mismatch(connection: sqlite3.Connection, track: Track, scenario: str) -> st
     if digest != track_digest(track, fingerprint, layout, scenario):
         return "the description"
     rounds = connection.execute(
-        "SELECT number, mean_loss, global_loss, test_accuracy, last, arrays, digest FROM round "
+        "SELECT number, mean_loss, global_loss, test_accuracy, end_reason, arrays, digest FROM round "
         "WHERE scheme = ? AND seed = ? ORDER BY number",
         track,
     ).fetchall()

@@ -5,18 +5,21 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 import numpy as np
 
-from fairwave.engine.model_copies import Copies
+from fairwave.double_precision import double_precision
 from fairwave.engine.round_record import Arrays
-from fairwave.engine.state import Books, Kept
+from fairwave.engine.state import ServerState, State
 from fairwave.privacy.ledger import ReleaseEvent
 
+Kept = TypeVar("Kept", State, ServerState)
+
 _WORDS = ("content", "sender", "audience", "basis", "proven_sensitivity")
-"""Of a ledger event: what is no array, in the order of the table."""
+"""The parts of a ledger event that are no arrays, in the order of the table."""
 PLACES = "places"
 
 
@@ -50,25 +53,29 @@ def event_of(words: Sequence[Any], arrays: bytes) -> ReleaseEvent:
     return ReleaseEvent(**described | unpack(arrays))
 
 
-def pack_state(state: Books) -> bytes:
-    """The leaves of a state, in order; first, where copies are kept as what they are made of, of how many models."""
-    state, places = jax.device_get(state), {}
-    if isinstance(state.received, Copies):
-        state = dataclasses.replace(state, received=state.received.compact())
-        places = {PLACES: np.asarray(state.received.places)}
-    return pack(places | {str(index): np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(state))})
+def pack_state(state: State | ServerState) -> bytes:
+    """The leaves of a checkpoint, in order, and for how many models its copies have room."""
+    state = jax.device_get(state)
+    copies = _server(state).copies.compact()
+    state = eqx.tree_at(lambda each: _server(each).copies, state, copies)
+    leaves = {str(index): np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(state))}
+    return pack({PLACES: np.asarray(copies.places)} | leaves)
 
 
+@double_precision()
 def unpack_state(content: bytes, like: Kept) -> Kept:
-    """A state with the structure of `like`."""
+    """A checkpoint with the structure of `like`."""
     arrays = unpack(content)
-    if isinstance(like.received, Copies):
-        like = dataclasses.replace(like, received=like.received.resized(int(arrays[PLACES])))
+    like = eqx.tree_at(lambda each: _server(each).copies, like, _server(like).copies.resized(int(arrays[PLACES])))
     leaves, structure = jax.tree.flatten(like)
     restored = [arrays[str(index)] for index in range(len(leaves))]
     for old, new in zip(leaves, restored, strict=True):
         if old.shape != new.shape or old.dtype != new.dtype:
             raise ValueError(f"a {new.dtype} array of shape {new.shape} where {old.dtype} {old.shape} was expected")
-    with jax.enable_x64(True):
-        state: Kept = jax.tree.unflatten(structure, [jax.numpy.asarray(leaf) for leaf in restored])
+    state: Kept = jax.tree.unflatten(structure, [jax.numpy.asarray(leaf) for leaf in restored])
     return state
+
+
+def _server(state: State | ServerState) -> ServerState:
+    """The access point's part of a checkpoint; a federation's checkpoint is that alone."""
+    return state.server if isinstance(state, State) else state

@@ -9,10 +9,11 @@ import numpy as np
 
 from fairwave.engine.round_record import (
     FAULTS,
+    FINDING,
     FROM_PLAN,
     OF_FEDERATED_DEVICES,
     OF_FEDERATED_ROUNDS,
-    OF_THE_MOVING,
+    OF_MOVING_DEVICES,
     PER_DEVICE,
     PER_ROUND,
     Arrays,
@@ -41,12 +42,13 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
             [[_padded([r[name] for r in records[Track(s, k)]], most, example) for k in seeds] for s in schemes]
         )
 
+    records, legend = _with_findings(records)
     by_device = ("scheme", "seed", "round", "device")
     held = next(rounds[0] for rounds in records.values() if rounds)
-    moving = [name for name in (*OF_THE_MOVING, *OF_FEDERATED_DEVICES) if name in held]
+    moving = [name for name in (*OF_MOVING_DEVICES, *OF_FEDERATED_DEVICES) if name in held]
     timed = [name for name in OF_FEDERATED_ROUNDS if name in held]
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
-        name: (by_device, stacked(name)) for name in (*FROM_PLAN, *PER_DEVICE, "outage", *moving)
+        name: (by_device, stacked(name)) for name in (*FROM_PLAN, *PER_DEVICE, "findings", "outage", *moving)
     }
     variables |= {name: (by_device[:3], stacked(name)) for name in (*PER_ROUND, *timed)}
     laid_out = {name: np.stack([layouts[seed][name] for seed in seeds]) for name in layouts[seeds[0]]}
@@ -63,7 +65,30 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
     )
     for name in (name for name in FAULTS if name in dataset):  # what the numbers mean, as NetCDF's conventions tell it
         dataset[name].attrs = {"flag_values": list(map(int, Fault)), "flag_meanings": " ".join(map(fault_name, Fault))}
+    masks = [1 << bit for bit in range(len(legend))]
+    dataset["findings"].attrs = {"flag_masks": masks, "flag_meanings": " ".join(legend)}
     return dataset
+
+
+def _with_findings(records: Records) -> tuple[Records, list[str]]:
+    """The records with all findings in one array, a bit for each; and the legend: their names, from the lowest bit."""
+    legend = list(
+        dict.fromkeys(
+            name.removeprefix(FINDING)
+            for rounds in records.values()
+            for arrays in rounds
+            for name in arrays
+            if name.startswith(FINDING)
+        )
+    )
+
+    def joined(arrays: Arrays) -> Arrays:
+        bits = np.zeros(arrays["delivered"].shape, np.int32)
+        for bit, name in enumerate(legend):
+            bits |= arrays.get(FINDING + name, np.zeros_like(bits)).astype(np.int32) << bit
+        return {**arrays, "findings": bits}
+
+    return {track: [joined(arrays) for arrays in rounds] for track, rounds in records.items()}, legend
 
 
 def _padded(rounds: list[np.ndarray], most: int, example: np.ndarray) -> np.ndarray:

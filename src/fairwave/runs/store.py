@@ -9,20 +9,24 @@ from __future__ import annotations
 import dataclasses
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fairwave.engine.end_reasons import EndReason
 from fairwave.engine.round_record import Arrays, mean_of_participants
 from fairwave.errors import StoreError
 from fairwave.privacy.ledger import Ledgers, ReleaseEvent
+from fairwave.registry import Origin
 from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failures
+from fairwave.runs.history import Session
 from fairwave.runs.integrity import description_digest, part_digest, round_digest, track_digest, verify
+from fairwave.runs.migrations import FORMAT, migrated
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import event_of, event_row, pack, unpack
+from fairwave.runs.plugin_check import plugins_of
 from fairwave.runs.seal import check_seal, remove_seal, seal
 from fairwave.scenario.parameters import Scenario
 
-FORMAT = 5
 UNBORN = "run.sqlite.new"
 DATA = 16
 """Bytes of a fingerprint that speak of the data set alone, which all seeds share."""
@@ -35,11 +39,15 @@ class Summary:
     """The last stored round of a track, in a few numbers; NaN where there is none."""
 
     rounds: int = 0
-    finished: bool = False
-    """Its target was reached, so that it ends before the last round."""
+    ended: EndReason | None = None
+    """Why it ended before the last round; None if it goes on or has done all rounds."""
     mean_loss: float = float("nan")
     global_loss: float = float("nan")
     test_accuracy: float = float("nan")
+
+    def is_done(self, order: Order) -> bool:
+        """Whether nothing is left to run of the track."""
+        return self.rounds >= order.rounds or self.ended is not None
 
 
 class RunStore:
@@ -67,21 +75,21 @@ class RunStore:
         check(self._connection, self.path)
         with failures(self.path):
             described = dict(self._connection.execute("SELECT name, value FROM run ORDER BY name"))
-        stored = described.pop("digest", "")
-        if stored != description_digest(described):
+        stored_format = described.get("format", "")
+        with failures(self.path):
+            self._connection = migrated(self._connection, self.path, stored_format, write=self._write)
+            described = dict(self._connection.execute("SELECT name, value FROM run ORDER BY name"))
+            stored = described.pop("digest", "")
+            expected = description_digest(described, *_history_and_plugins(self._connection))
+        if stored != expected:
             raise damaged(self.path, "its description does not match its digest")
-        if described["format"] != str(FORMAT):
-            raise StoreError(
-                f"{self.path}: format {described['format']}, this version reads {FORMAT}; "
-                "run it again, or use the fairwave that wrote it"
-            )
         verify(self._connection, self.path, described["scenario"])
         return described
 
     @classmethod
-    def create(cls, folder: Path, order: Order, about: dict[str, str]) -> RunStore:
-        """A new run, described by its order and by `about` (versions, command). It appears whole or not at all."""
-        described = {"format": str(FORMAT), **about, **_order_as_text(order)}
+    def create(cls, folder: Path, order: Order, about: Mapping[str, str] | None = None) -> RunStore:
+        """A new run, described by its order and by `about`. It appears whole or not at all."""
+        described = {"format": str(FORMAT), **(about or {}), **_order_as_text(order)}
         unborn = folder / UNBORN
         for leftover in folder.glob(f"{UNBORN}*"):
             leftover.unlink()
@@ -90,7 +98,7 @@ class RunStore:
             connection.execute("BEGIN IMMEDIATE")
             for statement in TABLES.split(";\n"):
                 connection.execute(statement)
-            _describe(connection, described)
+            _describe(connection, described, None, plugins_of(order))
             connection.execute("COMMIT")
         connection.close()
         unborn.replace(folder / FILE)
@@ -104,7 +112,7 @@ class RunStore:
 
     @property
     def about(self) -> dict[str, str]:
-        """Versions, the command and the order, as text."""
+        """The order and what else describes the run, as text."""
         return dict(self._described)
 
     @property
@@ -118,23 +126,24 @@ class RunStore:
             int(about["rounds"]),
         )
 
-    def extend(self, order: Order, about: dict[str, str]) -> None:
-        """Change the order to one that asks for more of the same: stored rounds stay as they are.
-
-        What `about` says otherwise than before is added to it.
-        """
-        described = self._described | _order_as_text(order)
-        for name, value in about.items():
-            told = self._described.get(name, value)
-            described[name] = told if value in told.split("; then ") else f"{told}; then {value}"
-        if described == self._described:
-            return
-        self._described = described
+    def extend(self, order: Order, session: Session, *, about: Mapping[str, str] | None = None) -> None:
+        """Change the order to one that asks for more of the same, and note the session; stored rounds stay."""
+        self._described = self._described | _order_as_text(order) | dict(about or {})
         with failures(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("DELETE FROM run")
-            _describe(self._connection, self._described)
+            _describe(self._connection, self._described, session, plugins_of(order))
             self._connection.execute("COMMIT")
+
+    def history(self) -> list[Session]:
+        """Every time that the run was worked on, the oldest first."""
+        with failures(self.path):
+            return [Session(*row) for row in _history_and_plugins(self._connection)[0]]
+
+    def plugins(self) -> list[Origin]:
+        """The plugins that the run uses."""
+        with failures(self.path):
+            return [Origin(*row) for row in _history_and_plugins(self._connection)[1]]
 
     def begin(self, track: Track, fingerprint: bytes, layout: Arrays) -> None:
         """Register a track, and make sure that it reads what all others of the run have read."""
@@ -155,23 +164,31 @@ class RunStore:
                 )
 
     def append(
-        self, track: Track, number: int, arrays: Arrays, releases: Sequence[ReleaseEvent], state: bytes, *, last: bool
+        self,
+        track: Track,
+        number: int,
+        arrays: Arrays,
+        releases: Sequence[ReleaseEvent],
+        state: bytes,
+        *,
+        ended: EndReason | None,
     ) -> None:
-        """Store one round whole: metrics, ledger events and the state to go on from."""
+        """Store one round whole: metrics, ledger events and the checkpoint to go on from."""
+        reason = None if ended is None else str(ended)
         summary = (
             mean_of_participants(arrays["loss"]),
             float(arrays["global_loss"]),
             float(arrays["test_accuracy"]),
         )
         content, events = pack(arrays), [event_row(event) for event in releases]
-        digest = round_digest(self._standing(track, number), number, content, (*summary, int(last)), events)
+        digest = round_digest(self._standing(track, number), number, content, (*summary, reason), events)
         with failures(self.path):
             execute = self._connection.execute
             execute("BEGIN IMMEDIATE")
             try:
                 execute(
                     "INSERT INTO round VALUES (?,?,?,?,?,?,?,?,?)",
-                    (*track, number, *summary, int(last), content, digest),
+                    (*track, number, *summary, reason, content, digest),
                 )
                 for event in events:
                     execute("INSERT INTO release VALUES (?,?,?,?,?,?,?,?,?)", (*track, number, *event))
@@ -192,14 +209,14 @@ class RunStore:
         """How far a track is."""
         with failures(self.path):
             row = self._connection.execute(
-                "SELECT number, last, mean_loss, global_loss, test_accuracy FROM round WHERE scheme = ? AND seed = ? "
-                "ORDER BY number DESC LIMIT 1",
+                "SELECT number, end_reason, mean_loss, global_loss, test_accuracy FROM round "
+                "WHERE scheme = ? AND seed = ? ORDER BY number DESC LIMIT 1",
                 track,
             ).fetchone()
         if row is None:
             return Summary()
         numbers = [float("nan") if value is None else float(value) for value in row[2:]]
-        return Summary(row[0] + 1, bool(row[1]), *numbers)
+        return Summary(row[0] + 1, None if row[1] is None else EndReason(row[1]), *numbers)
 
     def checkpoint(self, track: Track) -> bytes | None:
         """The state after the last stored round."""
@@ -260,6 +277,19 @@ def _order_as_text(order: Order) -> dict[str, str]:
     }
 
 
-def _describe(connection: sqlite3.Connection, described: dict[str, str]) -> None:
-    rows = {**described, "digest": description_digest(described)}
-    connection.executemany("INSERT INTO run VALUES (?, ?)", rows.items())
+def _describe(
+    connection: sqlite3.Connection, described: dict[str, str], session: Session | None, plugins: Sequence[Origin]
+) -> None:
+    """Write the description, a row more of history if there is one, and the digest of all of it."""
+    if session is not None:
+        row = dataclasses.astuple(session)
+        connection.execute("INSERT INTO history (begun, command, machine, versions) VALUES (?,?,?,?)", row)
+    for origin in plugins:
+        connection.execute("INSERT OR REPLACE INTO plugin VALUES (?, ?)", (origin.place, origin.digest))
+    digest = description_digest(described, *_history_and_plugins(connection))
+    connection.executemany("INSERT INTO run VALUES (?, ?)", {**described, "digest": digest}.items())
+
+
+def _history_and_plugins(connection: sqlite3.Connection) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    history = connection.execute("SELECT begun, command, machine, versions FROM history ORDER BY session").fetchall()
+    return history, connection.execute("SELECT place, digest FROM plugin ORDER BY place").fetchall()

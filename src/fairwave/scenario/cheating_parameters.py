@@ -6,7 +6,9 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from fairwave.extensions import BEHAVIOURS
 from fairwave.scenario.group import Group
+from fairwave.scenario.names import named
 from fairwave.scenario.quantity import Limit, one, whole
 from fairwave.units import NUMBER
 
@@ -16,7 +18,7 @@ DeviceNumber = Annotated[int, *whole(0, 100_000_000)]
 class Adversary(Group):
     """One kind of misbehaviour, by some devices, in some rounds."""
 
-    behaviour: str = Field(min_length=1)
+    behaviour: Annotated[str, named(BEHAVIOURS), Field(min_length=1)]
     """What they do; see 'fairwave scenario behaviours'."""
     devices: tuple[DeviceNumber, ...] = Field(min_length=1)
     """Who does it, numbered from 0."""

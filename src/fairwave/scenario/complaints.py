@@ -31,7 +31,7 @@ def _place(detail: ErrorDetails) -> list[str]:
     return [
         key
         for index, key in enumerate(place)
-        if not (index == 2 and place[1] in ("placement", "mobility", "fading", "partition"))
+        if not (index == 2 and place[1] in ("placement", "mobility", "partition"))
     ]
 
 

@@ -6,7 +6,9 @@ from typing import Annotated
 
 from pydantic import model_validator
 
+from fairwave.extensions import DEFENCES
 from fairwave.scenario.group import Group
+from fairwave.scenario.names import named
 from fairwave.scenario.privacy_parameters import Below1
 from fairwave.scenario.quantity import Limit, Positive, Share, one, whole
 from fairwave.units import NUMBER
@@ -15,7 +17,7 @@ from fairwave.units import NUMBER
 class Defences(Group):
     """What the access point does about devices that misbehave."""
 
-    use: tuple[str, ...] = ()
+    use: tuple[Annotated[str, named(DEFENCES)], ...] = ()
     """Defences in use; see 'fairwave scenario defences'."""
     shortest_update: Share = 0.01
     """validation: length, over the median of all, below which an update is none."""

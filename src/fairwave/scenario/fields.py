@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from fairwave.extensions import FADING
+from fairwave.scenario.fading_laws import FadingLaw
 from fairwave.scenario.quantity import Limit
 
 
@@ -42,6 +44,8 @@ def _tables(model: type[BaseModel], key: str) -> Iterator[type[BaseModel]]:
     pending: list[object] = [model.model_fields[key].annotation]
     while pending:
         annotation = pending.pop()
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if annotation is FadingLaw:
+            yield from FADING.values()
+        elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
             yield annotation
         pending.extend(typing.get_args(annotation))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from fairwave.extensions import MODELS
 from fairwave.scenario.group import Group
+from fairwave.scenario.names import known, named
 from fairwave.scenario.quantity import NonNegative, Positive, whole
 
 Precision = Literal["float32", "tf32", "bf16"]
@@ -18,8 +18,8 @@ LayerSize = Annotated[int, *whole(1, 1_000_000)]
 class Learning(Group):
     """The model and its local training."""
 
-    model: Literal["mlp", "softmax", "cnn"]
-    """Dense layers with ReLU, softmax regression, or two strided 3 x 3 convolutions and a dense layer."""
+    model: Annotated[str, named(MODELS), known(MODELS)]
+    """Name of the model: 'mlp' (dense layers with ReLU), 'softmax' (regression), 'cnn', or a plugin's."""
     layer_sizes: tuple[LayerSize, ...] = Field(min_length=2)
     """Units per layer, input first; two for 'softmax' and 'cnn': inputs and classes."""
     image_shape: tuple[LayerSize, LayerSize, LayerSize] | None = None
@@ -46,26 +46,15 @@ class Learning(Group):
     """Strong convexity mu, if known; needed together with smoothness."""
 
     @model_validator(mode="after")
-    def _layers_fit_the_model(self) -> Learning:
-        if self.model != "mlp" and len(self.layer_sizes) != 2:
-            raise ValueError(
-                f"layer_sizes {list(self.layer_sizes)} for model '{self.model}'; give two: inputs and classes"
-            )
-        if self.model == "cnn" and (self.image_shape is None or math.prod(self.image_shape) != self.layer_sizes[0]):
-            raise ValueError(
-                f"image_shape {self.image_shape} for {self.layer_sizes[0]} inputs; give height, width and colours, "
-                "such as [28, 28, 1]"
-            )
+    def _parameters_fit_the_model(self) -> Learning:
+        objection = MODELS[self.model].objection(self)
+        if objection:
+            raise ValueError(objection)
         return self
 
     def num_parameters(self) -> int:
         """Numbers in the model."""
-        if self.model == "cnn" and self.image_shape is not None:
-            height, width, colours = self.image_shape
-            first, second = self.channels
-            quarter = -(-height // 4) * -(-width // 4)
-            return (9 * colours + 1) * first + (9 * first + 1) * second + (quarter * second + 1) * self.layer_sizes[1]
-        return sum((fan_in + 1) * fan_out for fan_in, fan_out in itertools.pairwise(self.layer_sizes))
+        return int(MODELS[self.model].num_parameters(self))
 
     @model_validator(mode="after")
     def _constants_agree(self) -> Learning:

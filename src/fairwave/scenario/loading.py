@@ -16,6 +16,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from fairwave.errors import ScenarioError, did_you_mean
+from fairwave.extensions import DATA
+from fairwave.plugins import load_plugins
 from fairwave.scenario.complaints import one_line
 from fairwave.scenario.parameters import Scenario
 
@@ -42,19 +44,25 @@ def load_scenario(
     *,
     settings: Mapping[str, Any] | None = None,
     folder: Path | None = None,
+    plugins: Iterable[str | Path] = (),
 ) -> Scenario:
     """The scenario named by a preset or a TOML file, with `group.key=value` overrides applied.
 
     `settings` are overrides too, by the same dotted names, with values as TOML has them. Files are named relative to
-    `folder`; left out, the current one.
+    `folder`; left out, the current one. `plugins` are Python files whose members the scenario may name, beside those
+    that it lists itself.
     """
     beside = folder or Path.cwd()
+    load_plugins(beside / plugin for plugin in plugins)
     tables = _read(str(source), beside, ())
     for override in overrides:
         _apply(tables, override)
     for path, value in (settings or {}).items():
         _put(tables, path.split("."), value, path)
     _anchor(tables, beside)
+    more = [str((beside / plugin).resolve()) for plugin in plugins]
+    if more:
+        tables["plugins"] = list(dict.fromkeys((*tables.get("plugins", ()), *more)))
     return build(tables, str(source))
 
 
@@ -126,6 +134,9 @@ def _anchor(tables: dict[str, Any], folder: Path) -> None:
         for value in group.values() if isinstance(group, dict) else ():
             if isinstance(value, dict) and isinstance(value.get("file"), str):
                 value["file"] = str(folder / value["file"])
+    listed = tables.get("plugins")
+    if isinstance(listed, list):
+        tables["plugins"] = [str((folder / each).resolve()) if isinstance(each, str) else each for each in listed]
     data = tables.get("data")
     if isinstance(data, dict) and isinstance(data.get("source"), str) and not _is_name(data["source"]):
         data["source"] = str(folder / data["source"])
@@ -133,7 +144,7 @@ def _anchor(tables: dict[str, Any], folder: Path) -> None:
 
 def _is_name(source: str) -> bool:
     """Whether a data set is named, not a file."""
-    return source in ("", "mnist") or source.startswith("hf:")
+    return source == "" or source in DATA or source.startswith("hf:")
 
 
 def _apply(tables: dict[str, Any], override: str) -> None:

@@ -5,22 +5,24 @@ A field without a default must be given by the file or by the preset it extends.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from fairwave.extensions import DATA, PRIVACY_MODES
+from fairwave.plugins import load_plugins
 from fairwave.scenario.cheating_parameters import Cheating
 from fairwave.scenario.compute import Compute
 from fairwave.scenario.defence_parameters import Defences
-from fairwave.scenario.fading_laws import Fading, Rayleigh, Rician
+from fairwave.scenario.fading_laws import Fading
 from fairwave.scenario.group import Group
 from fairwave.scenario.learning_parameters import Learning
 from fairwave.scenario.mobility_laws import Mobility, Still
+from fairwave.scenario.names import named
 from fairwave.scenario.partition_laws import Own, Partition
 from fairwave.scenario.peers import Peers
 from fairwave.scenario.placement_laws import Placement
 from fairwave.scenario.privacy_parameters import Privacy, Probability
-from fairwave.scenario.proof import obstacles
 from fairwave.scenario.quantity import (
     CountEach,
     Energy,
@@ -110,7 +112,7 @@ class Radio(Group):
 
     @model_validator(mode="after")
     def _doppler_has_waves_to_shift(self) -> Radio:
-        if self.doppler_hz is not None and not isinstance(self.fading, Rayleigh | Rician):
+        if self.doppler_hz is not None and not self.fading.scattered:
             raise ValueError(
                 f"doppler_hz {self.doppler_hz:g} with fading law '{self.fading.law}', which has no correlation over "
                 "time; choose rayleigh or rician, or leave doppler_hz out"
@@ -146,8 +148,8 @@ class Utility(Group):
 class Data(Group):
     """What the devices learn from."""
 
-    source: str = Field(min_length=1)
-    """Data set: 'mnist', an .npz file, a folder of idx or CSV files, or 'hf:NAME' on the Hugging Face hub."""
+    source: Annotated[str, named(DATA), Field(min_length=1)]
+    """Data set: 'mnist', an .npz file, a folder of idx or CSV files, 'hf:NAME' on the Hugging Face hub, a plugin's."""
     bits_per_feature: Annotated[int, *whole(1, 64)]
     """Bits of one input value as stored on the device."""
     partition: Partition
@@ -195,6 +197,16 @@ class Scenario(Group):
     cheating: Cheating = Cheating()
     defences: Defences = Defences()
     peers: Peers = Peers()
+    plugins: tuple[str, ...] = ()
+    """Python files whose schemes, rules, behaviours, defences, models, data sets and laws this scenario may name."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plugins_are_loaded(cls, tables: Any) -> Any:
+        """What plugins define has to be known before the rest can be checked."""
+        if isinstance(tables, dict):
+            load_plugins(tables.get("plugins", ()))
+        return tables
 
     @model_validator(mode="after")
     def _channel_error_leaves_a_signal(self) -> Scenario:
@@ -219,7 +231,7 @@ class Scenario(Group):
 
     @model_validator(mode="after")
     def _proves_what_it_claims(self) -> Scenario:
-        found = list(obstacles(self.privacy, self.learning, self.run.target_loss))
+        found = list(PRIVACY_MODES[self.privacy.mode].obstacles(self))
         if found:
             raise ValueError(". Also: ".join(found))
         return self

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic.fields import FieldInfo
 
 from fairwave.errors import ScenarioError, did_you_mean
+from fairwave.scenario.group import Group
 from fairwave.scenario.loading import build
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.quantity import Column, FloatColumn, Limit, PerDevice
@@ -36,7 +37,8 @@ def per_device_fields() -> dict[str, tuple[str, Limit]]:
     return {
         name: (group, limit)
         for group, info in Scenario.model_fields.items()
-        for name, field in typing.cast("type[Scenario]", info.annotation).model_fields.items()
+        if isinstance(info.annotation, type) and issubclass(info.annotation, Group)
+        for name, field in info.annotation.model_fields.items()
         if (limit := _limit_each(field)) is not None
     }
 

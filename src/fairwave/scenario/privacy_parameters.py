@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import model_validator
 
+from fairwave.extensions import PRIVACY_MODES
 from fairwave.scenario.group import Group
+from fairwave.scenario.names import known, named
 from fairwave.scenario.quantity import Limit, Positive, one
 from fairwave.units import NUMBER
 
@@ -22,7 +24,7 @@ CLASSICAL_LIMIT = 1.0
 class Privacy(Group):
     """How much noise, for whom, and what may be claimed."""
 
-    mode: Literal["paper", "provable", "device"]
+    mode: Annotated[str, named(PRIVACY_MODES), known(PRIVACY_MODES)]
     """What is proved: 'paper' nothing, 'provable' each record (noise on devices), 'device' all of a device's data."""
     epsilon: Annotated[float, *one(Limit(NUMBER, 0.0, 1e3))]
     """Budget eps_g that sets the noise in one copy of the model; nominal wherever sensitivity is not proved."""

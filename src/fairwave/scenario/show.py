@@ -13,8 +13,12 @@ def to_toml(scenario: Scenario) -> str:
     import tomlkit
 
     document = tomlkit.document()
+    if scenario.plugins:
+        document.add("plugins", _item(list(scenario.plugins)))
     for name in type(scenario).model_fields:
-        group: Group = getattr(scenario, name)
+        group = getattr(scenario, name)
+        if not isinstance(group, Group):
+            continue
         table = tomlkit.table()
         table.comment((type(group).__doc__ or "").strip())
         for key, value in group.model_dump(mode="json").items():

@@ -6,4 +6,10 @@ from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.rules.amplifier_cap import amplifier_cap as rule
 from fairwave.schemes.scheme import Scheme
 
-amplifier_cap = Scheme(name="amplifier_cap", plan=rule, levels=uniform_levels, same_for_all=True)
+amplifier_cap = Scheme(
+    name="amplifier_cap",
+    summary="the benchmark with the power bound read as amplifier input",
+    plan=rule,
+    noise_levels=uniform_levels,
+    same_noise_for_all=True,
+)

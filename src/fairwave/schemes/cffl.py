@@ -12,23 +12,24 @@ from fairwave.policy.deviation import no_levels
 from fairwave.policy.performance_fairness import shares
 from fairwave.policy.rewards import earned_credits, largest_part, of_the_best, still_members
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.scheme import Inbox, Memory, Progress, Scheme, Terms
+from fairwave.policy.updates import Updates
+from fairwave.schemes.scheme import Memory, Scheme, SchemeSettings, ServerStep
 from fairwave.types import Key, Params, UpdatePerDevice
 
 
-def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory]:
+def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tuple[Params, Memory]:
     credit, member = memory
-    peers, used = terms.peers, inbox.used & member
-    earned = earned_credits(credit, inbox.accuracy, used, member, peers.cffl_punishment)
+    peers, used = settings.peers, updates.arrived & member
+    earned = earned_credits(credit, updates.accuracy, used, member, peers.cffl_punishment)
     stays = still_members(earned, member, used, peers.removal_share)
-    return shares((used & stays) * 1.0) @ inbox.updates, (shares(jnp.where(stays, earned, 0.0)), stays)
+    return shares((used & stays) * 1.0) @ updates.rows, (shares(jnp.where(stays, earned, 0.0)), stays)
 
 
-def _give(terms: Terms, inbox: Inbox, progress: Progress, memory: Memory, key: Key) -> UpdatePerDevice:
+def _reward(settings: SchemeSettings, updates: Updates, moved: ServerStep, memory: Memory, key: Key) -> UpdatePerDevice:
     credit, member = memory
-    part = largest_part(progress.step, of_the_best(credit))
-    own_share = shares((inbox.used & member) * 1.0)[:, None] * inbox.updates
-    return progress.copies + inbox.updates + jnp.where(member[:, None], part - own_share, 0.0)
+    part = largest_part(moved.step, of_the_best(credit))
+    own_share = shares((updates.arrived & member) * 1.0)[:, None] * updates.rows
+    return moved.copies + updates.rows + jnp.where(member[:, None], part - own_share, 0.0)
 
 
 def _strangers(num_devices: int) -> Memory:
@@ -37,12 +38,13 @@ def _strangers(num_devices: int) -> Memory:
 
 cffl = Scheme(
     name="cffl",
+    summary="CFFL (Lyu et al., FL-IJCAI 2020): credits by accuracy on the access point's samples set rewards",
     plan=rule,
-    levels=no_levels,
+    noise_levels=no_levels,
     combine=_combine,
-    give=_give,
+    reward=_reward,
     start=_strangers,
-    needs_samples=True,
-    exchanges=False,
-    needs_all=True,
+    needs_server_data=True,
+    exchanges_gradients=False,
+    needs_every_device=True,
 )

@@ -17,19 +17,29 @@ from fairwave.policy.rewards import (
 )
 from fairwave.policy.rows import cosines
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.scheme import Inbox, Memory, Progress, Scheme, Terms
+from fairwave.policy.updates import Updates
+from fairwave.schemes.scheme import Memory, Scheme, SchemeSettings, ServerStep
 from fairwave.types import Key, Params, UpdatePerDevice
 
 
-def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory]:
-    scaled = of_length(inbox.updates, terms.peers.update_length)
-    step = trusted_step(scaled, memory, inbox.used)
+def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tuple[Params, Memory]:
+    scaled = of_length(updates.rows, settings.peers.update_length)
+    step = trusted_step(scaled, memory, updates.arrived)
     current = cosines(scaled, step[None, :])
-    return step, gradient_shapley_reputation(memory, current, inbox.used, terms.peers.reputation_memory)
+    return step, gradient_shapley_reputation(memory, current, updates.arrived, settings.peers.reputation_memory)
 
 
-def _give(terms: Terms, inbox: Inbox, progress: Progress, memory: Memory, key: Key) -> UpdatePerDevice:
-    return progress.copies + largest_part(progress.step, altruistic_shares(memory, terms.peers.altruism))
+def _reward(settings: SchemeSettings, updates: Updates, moved: ServerStep, memory: Memory, key: Key) -> UpdatePerDevice:
+    return moved.copies + largest_part(moved.step, altruistic_shares(memory, settings.peers.altruism))
 
 
-cgsv = Scheme(name="cgsv", plan=rule, levels=no_levels, combine=_combine, give=_give, start=jnp.zeros, exchanges=False)
+cgsv = Scheme(
+    name="cgsv",
+    summary="CGSV (Xu et al., NeurIPS 2021): the better a device agrees, the more of the step it is given",
+    plan=rule,
+    noise_levels=no_levels,
+    combine=_combine,
+    reward=_reward,
+    start=jnp.zeros,
+    exchanges_gradients=False,
+)

@@ -9,4 +9,12 @@ from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.schemes.scheme import Scheme
 
-ditto = Scheme(name="ditto", plan=rule, levels=uniform_levels, same_for_all=True, personal=True, exchanges=False)
+ditto = Scheme(
+    name="ditto",
+    summary="Ditto (Li et al., ICML 2021): every device keeps a model of its own, pulled towards the shared one",
+    plan=rule,
+    noise_levels=uniform_levels,
+    same_noise_for_all=True,
+    personal_models=True,
+    exchanges_gradients=False,
+)

@@ -6,4 +6,10 @@ from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.rules.equal_energy import equal_energy as rule
 from fairwave.schemes.scheme import Scheme
 
-equal_energy = Scheme(name="equal_energy", plan=rule, levels=uniform_levels, same_for_all=True)
+equal_energy = Scheme(
+    name="equal_energy",
+    summary="an ablation: most iterations for an energy budget",
+    plan=rule,
+    noise_levels=uniform_levels,
+    same_noise_for_all=True,
+)

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from fairwave.policy.deviation import uniform_levels
-from fairwave.policy.rules.proposed import maximise_utility as rule
+from fairwave.policy.rules.proposed import proposed as rule
 from fairwave.schemes.scheme import Scheme
 
-fair_energy_only = Scheme(name="fair_energy_only", plan=rule, levels=uniform_levels, same_for_all=True)
+fair_energy_only = Scheme(
+    name="fair_energy_only",
+    summary="an ablation: the proposed effort, the same noise for all",
+    plan=rule,
+    noise_levels=uniform_levels,
+    same_noise_for_all=True,
+)

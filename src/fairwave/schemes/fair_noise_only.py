@@ -6,4 +6,9 @@ from fairwave.policy.deviation import fair_levels
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.schemes.scheme import Scheme
 
-fair_noise_only = Scheme(name="fair_noise_only", plan=rule, levels=fair_levels)
+fair_noise_only = Scheme(
+    name="fair_noise_only",
+    summary="an ablation: the benchmark's effort, the proposed noise",
+    plan=rule,
+    noise_levels=fair_levels,
+)

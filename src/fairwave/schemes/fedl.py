@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from fairwave.policy.deviation import uniform_levels
-from fairwave.policy.rules.energy_and_delay import energy_and_delay as rule
+from fairwave.policy.rules.fedl import fedl as rule
 from fairwave.schemes.scheme import Scheme
 
-fedl = Scheme(name="fedl", plan=rule, levels=uniform_levels, same_for_all=True)
+fedl = Scheme(
+    name="fedl",
+    summary="FEDL (Tran et al., INFOCOM 2019): required iterations with the least energy and priced delay",
+    plan=rule,
+    noise_levels=uniform_levels,
+    same_noise_for_all=True,
+)

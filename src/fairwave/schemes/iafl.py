@@ -9,20 +9,29 @@ from fairwave.policy.deviation import no_levels
 from fairwave.policy.performance_fairness import shares
 from fairwave.policy.rewards import others_drawn, reward_rates
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.scheme import Inbox, Memory, Progress, Scheme, Terms
+from fairwave.policy.updates import Updates
+from fairwave.schemes.scheme import Memory, Scheme, SchemeSettings, ServerStep
 from fairwave.types import Key, Params, UpdatePerDevice
 
 
-def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory]:
-    return shares(inbox.used * 1.0) @ inbox.updates, memory
+def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tuple[Params, Memory]:
+    return shares(updates.arrived * 1.0) @ updates.rows, memory
 
 
-def _give(terms: Terms, inbox: Inbox, progress: Progress, memory: Memory, key: Key) -> UpdatePerDevice:
+def _reward(settings: SchemeSettings, updates: Updates, moved: ServerStep, memory: Memory, key: Key) -> UpdatePerDevice:
     drawing, luck = jax.random.split(key)
-    rates = reward_rates(inbox.held, terms.peers.iafl_equality)
-    moved = progress.copies + others_drawn(drawing, inbox.used, rates) @ inbox.updates
-    recovers = jax.random.uniform(luck, inbox.used.shape) < terms.peers.iafl_recovery
-    return jnp.where(recovers[:, None], progress.model[None, :], moved)
+    rates = reward_rates(updates.num_samples, settings.peers.iafl_equality)
+    given = moved.copies + others_drawn(drawing, updates.arrived, rates) @ updates.rows
+    recovers = jax.random.uniform(luck, updates.arrived.shape) < settings.peers.iafl_recovery
+    return jnp.where(recovers[:, None], moved.model[None, :], given)
 
 
-iafl = Scheme(name="iafl", plan=rule, levels=no_levels, combine=_combine, give=_give, exchanges=False)
+iafl = Scheme(
+    name="iafl",
+    summary="IAFL (Wu et al., ICLR 2024): devices that bring more data are given the updates of more others",
+    plan=rule,
+    noise_levels=no_levels,
+    combine=_combine,
+    reward=_reward,
+    exchanges_gradients=False,
+)

@@ -6,4 +6,10 @@ from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.rules.least_energy import least_energy as rule
 from fairwave.schemes.scheme import Scheme
 
-least_energy = Scheme(name="least_energy", plan=rule, levels=uniform_levels, same_for_all=True)
+least_energy = Scheme(
+    name="least_energy",
+    summary="required iterations as cheaply as possible",
+    plan=rule,
+    noise_levels=uniform_levels,
+    same_noise_for_all=True,
+)

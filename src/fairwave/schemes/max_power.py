@@ -6,4 +6,10 @@ from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.schemes.scheme import Scheme
 
-max_power = Scheme(name="max_power", plan=rule, levels=uniform_levels, same_for_all=True)
+max_power = Scheme(
+    name="max_power",
+    summary="the paper's benchmark as worded: full power, all iterations that fit, the same noise for all",
+    plan=rule,
+    noise_levels=uniform_levels,
+    same_noise_for_all=True,
+)

@@ -6,4 +6,11 @@ from fairwave.policy.deviation import no_levels
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.schemes.scheme import Scheme
 
-no_privacy = Scheme(name="no_privacy", plan=rule, levels=no_levels, same_for_all=True, noisy_updates=False)
+no_privacy = Scheme(
+    name="no_privacy",
+    summary="plain federated averaging: the benchmark's effort, no noise anywhere",
+    plan=rule,
+    noise_levels=no_levels,
+    same_noise_for_all=True,
+    noisy_updates=False,
+)

@@ -6,4 +6,10 @@ from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.rules.priced import priced as rule
 from fairwave.schemes.scheme import Scheme
 
-priced = Scheme(name="priced", plan=rule, levels=uniform_levels, same_for_all=True)
+priced = Scheme(
+    name="priced",
+    summary="the benchmark with a price per iteration (calibrated, not in the paper)",
+    plan=rule,
+    noise_levels=uniform_levels,
+    same_noise_for_all=True,
+)

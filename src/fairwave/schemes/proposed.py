@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from fairwave.policy.deviation import fair_levels
-from fairwave.policy.rules.proposed import maximise_utility as rule
+from fairwave.policy.rules.proposed import proposed as rule
 from fairwave.schemes.scheme import Scheme
 
-proposed = Scheme(name="proposed", plan=rule, levels=fair_levels)
+proposed = Scheme(
+    name="proposed",
+    summary="the paper's scheme: devices maximise their utility, noise follows contribution",
+    plan=rule,
+    noise_levels=fair_levels,
+)

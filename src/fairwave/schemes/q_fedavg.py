@@ -5,21 +5,23 @@ from __future__ import annotations
 from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.performance_fairness import q_fair_step
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.scheme import Inbox, Memory, Scheme, Terms
+from fairwave.policy.updates import Updates
+from fairwave.schemes.scheme import Memory, Scheme, SchemeSettings
 from fairwave.types import Params
 
 
-def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory]:
-    power, smoothness = terms.peers.q_fedavg_power, 1.0 / terms.learning_rate
-    return q_fair_step(inbox.updates, inbox.told_loss, inbox.used, power, smoothness), memory
+def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tuple[Params, Memory]:
+    power, smoothness = settings.peers.q_fedavg_power, 1.0 / settings.learning_rate
+    return q_fair_step(updates.rows, updates.reported_loss, updates.arrived, power, smoothness), memory
 
 
 q_fedavg = Scheme(
     name="q_fedavg",
+    summary="q-FedAvg (Li et al., ICLR 2020): devices with a larger loss count for more",
     plan=rule,
-    levels=uniform_levels,
+    noise_levels=uniform_levels,
     combine=_combine,
-    same_for_all=True,
-    told_losses=True,
-    exchanges=False,
+    same_noise_for_all=True,
+    reports_losses=True,
+    exchanges_gradients=False,
 )

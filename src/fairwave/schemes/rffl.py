@@ -18,14 +18,15 @@ from fairwave.policy.rewards import (
 )
 from fairwave.policy.rows import cosines
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.scheme import Inbox, Memory, Progress, Scheme, Terms
+from fairwave.policy.updates import Updates
+from fairwave.schemes.scheme import Memory, Scheme, SchemeSettings, ServerStep
 from fairwave.types import Key, Params, UpdatePerDevice
 
 
-def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory]:
+def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tuple[Params, Memory]:
     reputation, member, rounds = memory
-    peers, used = terms.peers, inbox.used & member
-    clipped = at_most_of_length(inbox.updates, peers.update_length)
+    peers, used = settings.peers, updates.arrived & member
+    clipped = at_most_of_length(updates.rows, peers.update_length)
     step = trusted_step(clipped, reputation, used)
     moved = robust_reputation(reputation, cosines(clipped, step[None, :]), used, member, peers.reputation_memory)
     judged = used & (rounds >= peers.rffl_patience)
@@ -33,10 +34,10 @@ def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory
     return step, (robust_reputation(moved, moved, used, stays, 1.0), stays, rounds + 1)
 
 
-def _give(terms: Terms, inbox: Inbox, progress: Progress, memory: Memory, key: Key) -> UpdatePerDevice:
+def _reward(settings: SchemeSettings, updates: Updates, moved: ServerStep, memory: Memory, key: Key) -> UpdatePerDevice:
     reputation, _, _ = memory
-    own = at_most_of_length(inbox.updates, terms.peers.update_length)
-    return progress.copies + own + largest_part(progress.step, of_the_best(reputation))
+    own = at_most_of_length(updates.rows, settings.peers.update_length)
+    return moved.copies + own + largest_part(moved.step, of_the_best(reputation))
 
 
 def _strangers(num_devices: int) -> Memory:
@@ -45,11 +46,12 @@ def _strangers(num_devices: int) -> Memory:
 
 rffl = Scheme(
     name="rffl",
+    summary="RFFL (Xu and Lyu, FL-ICML 2021): reputations set rewards, and the least reputed are removed",
     plan=rule,
-    levels=no_levels,
+    noise_levels=no_levels,
     combine=_combine,
-    give=_give,
+    reward=_reward,
     start=_strangers,
-    exchanges=False,
-    needs_all=True,
+    exchanges_gradients=False,
+    needs_every_device=True,
 )

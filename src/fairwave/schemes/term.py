@@ -5,20 +5,22 @@ from __future__ import annotations
 from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.performance_fairness import tilted_weights
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.scheme import Inbox, Memory, Scheme, Terms
+from fairwave.policy.updates import Updates
+from fairwave.schemes.scheme import Memory, Scheme, SchemeSettings
 from fairwave.types import Params
 
 
-def _combine(terms: Terms, inbox: Inbox, memory: Memory) -> tuple[Params, Memory]:
-    return tilted_weights(inbox.told_loss, inbox.used, terms.peers.term_tilt) @ inbox.updates, memory
+def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tuple[Params, Memory]:
+    return tilted_weights(updates.reported_loss, updates.arrived, settings.peers.term_tilt) @ updates.rows, memory
 
 
 term = Scheme(
     name="term",
+    summary="tilted empirical risk (Li et al., ICLR 2021): weights exponential in the loss",
     plan=rule,
-    levels=uniform_levels,
+    noise_levels=uniform_levels,
     combine=_combine,
-    same_for_all=True,
-    told_losses=True,
-    exchanges=False,
+    same_noise_for_all=True,
+    reports_losses=True,
+    exchanges_gradients=False,
 )

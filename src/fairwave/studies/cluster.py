@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fairwave.engine.device_map import Execution
 from fairwave.errors import ArgumentError, OutputError, StoreError
 from fairwave.runs.order import Track
-from fairwave.runs.session import Step, run
+from fairwave.runs.session import TrackProgress, run
 from fairwave.studies.jobs import Job, Watch
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10
 TOPIC = "fairwave-rounds"
-News = tuple[str, Step | None]
+News = tuple[str, TrackProgress | None]
 """A job's name, and a round that it has done; None once its task has ended."""
 
 
@@ -78,7 +78,7 @@ def run_on_cluster(
         _listen(tasks, news, watch)
 
 
-def _listen(tasks: dict[str, Future[list[Step]]], news: queue.Queue[News], watch: Watch) -> None:
+def _listen(tasks: dict[str, Future[list[TrackProgress]]], news: queue.Queue[News], watch: Watch) -> None:
     left = dict(tasks)
     told: set[tuple[str, Track, int]] = set()
     while left:
@@ -91,11 +91,11 @@ def _listen(tasks: dict[str, Future[list[Step]]], news: queue.Queue[News], watch
                 watch(name, each)
 
 
-def _outcome(name: str, task: Future[list[Step]]) -> list[Step]:
+def _outcome(name: str, task: Future[list[TrackProgress]]) -> list[TrackProgress]:
     from distributed import KilledWorker
 
     try:
-        steps: list[Step] = task.result()
+        steps: list[TrackProgress] = task.result()
     except KilledWorker:
         raise StoreError(
             f"{name}: the workers that had it ended one after the other, perhaps for want of memory; run the same "
@@ -112,7 +112,7 @@ def _outcome(name: str, task: Future[list[Step]]) -> list[Step]:
     return steps
 
 
-def _task(job: Job, folder: Path, command: str, version: str) -> list[Step]:
+def _task(job: Job, folder: Path, command: str, version: str) -> list[TrackProgress]:
     """On a worker: the run, telling every round; the last step of every track."""
     from distributed import get_worker
 
@@ -127,7 +127,7 @@ def _task(job: Job, folder: Path, command: str, version: str) -> list[Step]:
         )
     worker, last = get_worker(), {}
 
-    def tell(step: Step) -> None:
+    def tell(step: TrackProgress) -> None:
         last[step.track] = step
         worker.log_event(TOPIC, (str(folder), job.name, *step.track, step.rounds, *_numbers(step)))
 
@@ -136,7 +136,7 @@ def _task(job: Job, folder: Path, command: str, version: str) -> list[Step]:
     return list(last.values())
 
 
-def _numbers(step: Step) -> tuple[float, float, float]:
+def _numbers(step: TrackProgress) -> tuple[float, float, float]:
     return step.loss, step.test_accuracy, step.energy_std_j
 
 
@@ -144,7 +144,7 @@ def _heard(event: tuple[float, Any], folder: Path, news: queue.Queue[News]) -> N
     """A round that a worker has told of; those of other sweeps on the cluster are not ours."""
     place, name, scheme, seed, rounds, *numbers = event[1]
     if place == str(folder):
-        news.put((name, Step(Track(scheme, seed), rounds, *numbers)))
+        news.put((name, TrackProgress(Track(scheme, seed), rounds, *numbers)))
 
 
 def _key(job: Job, folder: Path) -> str:

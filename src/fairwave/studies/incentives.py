@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from fairwave import adversaries
 from fairwave.errors import ArgumentError, ScenarioError
+from fairwave.extensions import BEHAVIOURS
+from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.order import Order
 from fairwave.scenario.cheating_parameters import Adversary, Cheating
 from fairwave.scenario.loading import load_scenario
@@ -51,30 +52,34 @@ def jobs(scenario: Scenario, seeds: Sequence[int], rounds: int, names: Sequence[
         for defended in (False, True):
             stage = (_defended if defended else _literal)(scenario).model_copy(update={"cheating": cast})
             schemes = tuple(setting.scheme for setting in SETTINGS if setting.defended == defended)
-            yield Job(job_name(name, defended), Order(stage, schemes, tuple(seeds), rounds))
+            yield Job(job_name(name, defended), Order.checked(stage, schemes, tuple(seeds), rounds))
 
 
 def job_name(behaviour: str, defended: bool) -> str:
-    """Of the run that holds a behaviour."""
+    """The name of the run that holds a behaviour."""
     return f"{behaviour}-{'defended' if defended else 'open'}"
 
 
 def known(scenario: Scenario) -> list[str]:
     """All behaviours that the scenario allows."""
-    private = scenario.privacy.mode == "provable"
-    return [name for name, each in adversaries.ALL.items() if not (private and each.share_of_data is not None)]
+    refuses = mode_of(scenario.privacy).refuses_behaviour
+    return [
+        name
+        for name, each in BEHAVIOURS.items()
+        if refuses(name, changes_sampling=each.share_of_data is not None) is None
+    ]
 
 
 def _entry(scenario: Scenario, name: str) -> Adversary:
     """Played in the middle of the cell, where distance neither helps nor harms."""
     middle = scenario.cell.num_devices // 2
-    count = COALITION if adversaries.ALL[name].pools else 1
+    count = COALITION if BEHAVIOURS[name].pools_copies else 1
     if scenario.cell.num_devices <= count:
         raise ScenarioError(
             f"cell.num_devices: {scenario.cell.num_devices} leaves nobody honest beside '{name}' ({count}); give more"
         )
-    return Adversary(behaviour=name, devices=tuple(range(middle - count // 2, middle - count // 2 + count)),
-                     first_round=FIRST_ROUND)  # fmt: skip
+    first = middle - count // 2
+    return Adversary(behaviour=name, devices=tuple(range(first, first + count)), first_round=FIRST_ROUND)
 
 
 def _literal(scenario: Scenario) -> Scenario:

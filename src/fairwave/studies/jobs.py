@@ -18,9 +18,9 @@ from typing import Any
 from fairwave.engine.device_map import Execution
 from fairwave.errors import ArgumentError, FairwaveError, StoreError
 from fairwave.runs.order import Order
-from fairwave.runs.session import Step, run
+from fairwave.runs.session import TrackProgress, run
 
-Watch = Callable[[str, Step], None]
+Watch = Callable[[str, TrackProgress], None]
 """Told of a job's name and its latest step."""
 LISTEN_S = 1.0
 
@@ -113,5 +113,5 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _tell(told: Any, name: str, step: Step) -> None:
+def _tell(told: Any, name: str, step: TrackProgress) -> None:
     told.put((name, step))

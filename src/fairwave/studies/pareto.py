@@ -36,4 +36,4 @@ def jobs(
     for obeyed_by, values in limits:
         limited = tuple(name for name in schemes if name in obeyed_by)
         for name, setting in values if limited else ():
-            yield Job(name, Order(load_scenario(source, [*overrides, setting]), limited, tuple(seeds), rounds))
+            yield Job(name, Order.checked(load_scenario(source, [*overrides, setting]), limited, tuple(seeds), rounds))

@@ -15,4 +15,4 @@ def jobs(source: str, overrides: Sequence[str], seeds: Sequence[int], rounds: in
     """A run for every way to learn from deviations, over a channel that stands still: what moves is the answers."""
     for fit in FITS:
         still = [*overrides, 'radio.fading={ law = "none" }', f"utility.effort_fit={fit}"]
-        yield Job(fit, Order(load_scenario(source, still), ("proposed",), tuple(seeds), rounds))
+        yield Job(fit, Order.checked(load_scenario(source, still), ("proposed",), tuple(seeds), rounds))

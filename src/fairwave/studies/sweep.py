@@ -65,11 +65,11 @@ def _draws(sweep: Sweep) -> Iterator[dict[str, Any]]:
 def _point(sweep: Sweep, settings: Mapping[str, Any], file: Path) -> Point:
     try:
         scenario = load_scenario(sweep.scenario, sweep.set, settings=settings, folder=file.resolve().parent)
-        order = Order(
+        order = Order.checked(
             scenario,
             sweep.schemes,
             sweep.seeds or (scenario.run.seed,),
-            sweep.rounds or scenario.run.num_rounds,
+            sweep.rounds,
         )
     except FairwaveError as error:
         where = ", ".join(f"{name} = {value!r}" for name, value in settings.items())

@@ -1,73 +1,113 @@
-"""Block fading: one power gain per device and round, by law."""
+"""Block fading: one power gain per device and round, by law.
+
+Laws with a `scale` have the mean power of a Rayleigh amplitude of that scale.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Annotated, ClassVar, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from fairwave.keys import Stream, device_key
-from fairwave.scenario.fading_laws import Fading, Nakagami, NoFading, Rayleigh, Rician
+from fairwave.scenario.fading_laws import FadingLaw
+from fairwave.scenario.quantity import Limit, NonNegative, Positive, one
 from fairwave.types import Count, Key, Scalar
+from fairwave.units import NUMBER
 from fairwave.wireless.clarke import Field, scattered_field
+
+
+class NoFading(FadingLaw):
+    """The channel is its path loss."""
+
+    name: ClassVar[str] = "none"
+    law: Literal["none"]
+
+    @property
+    def mean_power(self) -> float:
+        """Mean of the fading gain."""
+        return 1.0
+
+    def gain(self, key: Key) -> Scalar:
+        """No fading at all."""
+        return jnp.ones(())
+
+
+class _Scattered(FadingLaw):
+    scale: Positive
+    """Rayleigh scale of the amplitude; the mean power gain is twice its square."""
+
+    @property
+    def mean_power(self) -> float:
+        """Mean of the fading gain."""
+        return 2.0 * self.scale**2
+
+
+class Rayleigh(_Scattered):
+    """No line of sight: the power gain is exponential."""
+
+    name: ClassVar[str] = "rayleigh"
+    scattered: ClassVar[bool] = True
+    law: Literal["rayleigh"]
+
+    def gain(self, key: Key) -> Scalar:
+        """An exponential draw."""
+        return self.mean_power * jax.random.exponential(key)
+
+    def gain_of_field(self, field: Field) -> Scalar:
+        """The squared amplitude of the field."""
+        return self.mean_power * 0.5 * jnp.sum(field**2)
+
+
+class Rician(_Scattered):
+    """A line of sight `k_factor` times as strong as the scattered rest."""
+
+    name: ClassVar[str] = "rician"
+    scattered: ClassVar[bool] = True
+    law: Literal["rician"]
+    k_factor: NonNegative
+
+    def gain(self, key: Key) -> Scalar:
+        """The gain of a field that is drawn anew."""
+        return self.gain_of_field(jax.random.normal(key, (2,)))
+
+    def gain_of_field(self, field: Field) -> Scalar:
+        """The squared amplitude of the direct path and the field together."""
+        scattered = field * jnp.sqrt(0.5 / (self.k_factor + 1.0))
+        direct = jnp.sqrt(self.k_factor / (self.k_factor + 1.0))
+        return self.mean_power * ((direct + scattered[0]) ** 2 + scattered[1] ** 2)
+
+
+class Nakagami(_Scattered):
+    """Milder (shape > 1) or harsher (shape < 1) than Rayleigh; the power gain is a gamma variable."""
+
+    name: ClassVar[str] = "nakagami"
+    law: Literal["nakagami"]
+    shape: Annotated[float, *one(Limit(NUMBER, 0.5, 1e6, low_allowed=True))]
+
+    def gain(self, key: Key) -> Scalar:
+        """A gamma draw."""
+        return self.mean_power * jax.random.gamma(key, self.shape) / self.shape
 
 
 class Channel(eqx.Module):
     """One device's channel in one round."""
 
     fading_gain: Scalar
-    """What the upload will really meet."""
+    """The gain that the upload will really meet."""
     estimated_gain: Scalar
-    """What the device knows when it plans."""
-
-
-def _none(law: NoFading, key: Key) -> Scalar:
-    return jnp.ones(())
-
-
-def _rayleigh(law: Rayleigh, key: Key) -> Scalar:
-    return law.mean_power * jax.random.exponential(key)
-
-
-def _rayleigh_of(law: Rayleigh, field: Field) -> Scalar:
-    return law.mean_power * 0.5 * jnp.sum(field**2)
-
-
-def _rician_of(law: Rician, field: Field) -> Scalar:
-    scattered = field * jnp.sqrt(0.5 / (law.k_factor + 1.0))
-    direct = jnp.sqrt(law.k_factor / (law.k_factor + 1.0))
-    return law.mean_power * ((direct + scattered[0]) ** 2 + scattered[1] ** 2)
-
-
-def _rician(law: Rician, key: Key) -> Scalar:
-    return _rician_of(law, jax.random.normal(key, (2,)))
-
-
-def _nakagami(law: Nakagami, key: Key) -> Scalar:
-    return law.mean_power * jax.random.gamma(key, law.shape) / law.shape
-
-
-LAWS: dict[type, Callable[..., Scalar]] = {
-    NoFading: _none,
-    Rayleigh: _rayleigh,
-    Rician: _rician,
-    Nakagami: _nakagami,
-}
-"""A new law is a model in `scenario/fading.py`, a sampler here, and one line in this table."""
-
-
-SCATTERED: dict[type, Callable[..., Scalar]] = {Rayleigh: _rayleigh_of, Rician: _rician_of}
-"""Laws of a scattered field, which a Doppler shift can correlate over time."""
+    """The gain that the device knows when it plans."""
 
 
 def draw_channel(
-    law: Fading,
+    law: FadingLaw,
     error_std: float,
     root: Key,
     round_index: Count,
     device_index: Count,
+    *,
     doppler_cycles: Scalar | None = None,
 ) -> Channel:
     """One device's channel in one round: the estimate, and the truth it differs from.
@@ -77,10 +117,10 @@ def draw_channel(
     Rounds are independent, unless the time since the first is given in cycles of the largest Doppler shift.
     """
     if doppler_cycles is None:
-        drawn = LAWS[type(law)](law, device_key(root, round_index, Stream.FADING, device_index))
+        drawn = law.gain(device_key(root, round_index, Stream.FADING, device_index))
     else:
         field = scattered_field(device_key(root, 0, Stream.SCATTERING, device_index), doppler_cycles)
-        drawn = SCATTERED[type(law)](law, field)
+        drawn = law.gain_of_field(field)
     if error_std == 0.0:
         return Channel(fading_gain=drawn, estimated_gain=drawn)
     estimated = drawn * (1.0 - 2.0 * error_std**2 / law.mean_power)

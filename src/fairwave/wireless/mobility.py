@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from fairwave.double_precision import double_precision
 from fairwave.keys import Stream, device_key, run_key
 from fairwave.scenario.mobility_laws import Radial
 from fairwave.scenario.quantity import FloatColumn
@@ -27,7 +28,7 @@ class Motion(eqx.Module):
 
 def motions(law: Radial, distance_m: FloatColumn, seed: int) -> Motion:
     """Speed and direction of every device, drawn once per seed; those placed outside start at the nearest end."""
-    with jax.enable_x64(True):  # a caller's precision must not move the devices
+    with double_precision():  # a caller's precision must not move the devices
         each = jnp.arange(distance_m.size)
         keys = jax.vmap(lambda index: device_key(run_key(seed), 0, Stream.MOBILITY, index))(each)
         motion: Motion = jax.vmap(lambda placed_m, key: _motion(law, placed_m, key))(jnp.asarray(distance_m), keys)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fairwave.double_precision import double_precision
 from fairwave.keys import Stream, device_key, run_key
 from fairwave.scenario.placement_laws import Disc, FromFile, Linspace, Listed, Placement
 from fairwave.scenario.quantity import FloatColumn, PerDevice
@@ -26,7 +27,7 @@ def placed(law: Placement, num_devices: int, seed: int) -> FloatColumn | PerDevi
 
 def _in_ring(law: Disc, num_devices: int, seed: int) -> FloatColumn:
     """Uniform over the ring's area: the squared distance is uniform."""
-    with jax.enable_x64(True):  # a caller's precision must not move the devices
+    with double_precision():  # a caller's precision must not move the devices
         keys = jax.vmap(lambda index: device_key(run_key(seed), 0, Stream.PLACEMENT, index))(jnp.arange(num_devices))
         share = np.asarray(jax.vmap(jax.random.uniform)(keys))
     inner, outer = law.min_distance_m**2, law.radius_m**2

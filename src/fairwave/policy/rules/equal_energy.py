@@ -16,9 +16,11 @@ from fairwave.policy.problem import (
     transmit_energy_j,
 )
 from fairwave.policy.root import sign_change
+from fairwave.policy.rule import rule
 from fairwave.types import Scalar
 
 
+@rule("most iterations for an energy budget")
 def equal_energy(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
     """Iterations up to the budget along the path of least energy; at least the fewest, whatever they cost."""
     device, path, budget_j = problem.device, cheapest_path(problem), preferences.energy_budget_j

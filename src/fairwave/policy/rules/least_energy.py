@@ -12,8 +12,10 @@ from fairwave.policy.cheapest import cheapest_choice
 from fairwave.policy.effort import Effort
 from fairwave.policy.preferences import Preferences
 from fairwave.policy.problem import Choice, DeviceProblem
+from fairwave.policy.rule import rule
 
 
+@rule("required iterations as cheaply as possible")
 def least_energy(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
     """The required iterations, or as many as the channel allows, at the cheapest log-SNR that meets the deadline."""
     wanted = jnp.clip(preferences.required_iterations, problem.device.min_iterations, problem.most_iterations)

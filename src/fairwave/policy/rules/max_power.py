@@ -5,8 +5,10 @@ from __future__ import annotations
 from fairwave.policy.effort import Effort
 from fairwave.policy.preferences import Preferences
 from fairwave.policy.problem import Choice, DeviceProblem
+from fairwave.policy.rule import rule
 
 
+@rule("the paper's benchmark as worded: full power, all iterations that fit")
 def max_power(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
     """Full power, and all the iterations that it leaves time for."""
     return Choice(iterations=problem.most_iterations, log_snr=problem.max_log_snr)

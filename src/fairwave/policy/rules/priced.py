@@ -12,8 +12,10 @@ from fairwave.policy.cheapest import balanced_log_snr, cheapest_choice, cheapest
 from fairwave.policy.effort import Effort
 from fairwave.policy.preferences import Preferences
 from fairwave.policy.problem import Choice, DeviceProblem, compute_energy_j, iterations_at, within_bounds
+from fairwave.policy.rule import rule
 
 
+@rule("pays up to a price per iteration (calibrated, not in the paper)")
 def priced(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
     """Iterations as long as the next one costs less than its price."""
     device = problem.device

@@ -31,6 +31,7 @@ from fairwave.policy.problem import (
     transmit_energy_j,
 )
 from fairwave.policy.root import sign_change, where_needed
+from fairwave.policy.rule import Rule
 from fairwave.types import Scalar
 from fairwave.wireless.rate import rate_of_log_snr_bps, upload_time_s
 
@@ -179,3 +180,6 @@ def _slow_upload(problem: DeviceProblem, reference_j: Scalar, effort: Effort) ->
     lowest = sign_change(convex_slope, problem.min_log_snr, end)
     log_snr = sign_change(lambda at: _at_deadline(problem, reference_j, effort, at), problem.min_log_snr, lowest)
     return Choice(iterations=iterations_at(problem, log_snr), log_snr=log_snr)
+
+
+proposed = Rule("proposed", "maximises its utility", maximise_utility)

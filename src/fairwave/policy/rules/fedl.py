@@ -13,9 +13,11 @@ from fairwave.policy.cheapest import balanced_log_snr
 from fairwave.policy.effort import Effort
 from fairwave.policy.preferences import Preferences
 from fairwave.policy.problem import Choice, DeviceProblem, slowest_log_snr, within_bounds
+from fairwave.policy.rule import rule
 
 
-def energy_and_delay(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
+@rule("required iterations with the least energy and priced delay")
+def fedl(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
     """The required iterations, or as many as the channel allows, at the log-SNR with the least energy and delay."""
     device = problem.device
     wanted = jnp.clip(preferences.required_iterations, device.min_iterations, problem.most_iterations)

@@ -1,0 +1,28 @@
+"""Policies, plans and accounts compute in double precision; models stay in single.
+
+JAX computes in single precision unless it is told otherwise, and a library must not switch that for its caller's own
+programs. So every entry to fairwave's own computations switches it for as long as they last, with this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def double_precision() -> Iterator[None]:
+    """Double precision inside a `with` statement, or inside every call of a function that this decorates."""
+    import jax
+
+    with jax.enable_x64(True):
+        yield
+
+
+@contextlib.contextmanager
+def training_precision() -> Iterator[None]:
+    """Double precision for policies, and matrix products of models in float32 on every backend."""
+    import jax
+
+    with jax.enable_x64(True), jax.default_matmul_precision("float32"):
+        yield

@@ -1,0 +1,62 @@
+"""A cell as a simulation runs it: an access point, its devices, and the evaluation of their models."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+
+from fairwave.data.partition import holdings_of
+from fairwave.data.sources import DataSet
+from fairwave.double_precision import training_precision
+from fairwave.engine.device_map import BEST_HERE, Execution
+from fairwave.engine.devices import Devices
+from fairwave.engine.end_reasons import EndReason, end_reason
+from fairwave.engine.evaluation import Evaluator
+from fairwave.engine.misbehaving import MisbehavingDevices
+from fairwave.engine.round import run_round
+from fairwave.engine.round_record import RoundRecord
+from fairwave.engine.server import AccessPoint
+from fairwave.engine.state import State
+from fairwave.learning.model import Model, Tree
+from fairwave.scenario.parameters import Scenario
+from fairwave.schemes.scheme import Scheme
+
+
+class SimulatedCell:
+    """A scenario and a scheme made ready to run."""
+
+    def __init__(
+        self, scenario: Scenario, scheme: Scheme, model: Model, data: DataSet, execution: Execution = BEST_HERE
+    ) -> None:
+        self.scenario = scenario
+        counts = holdings_of(scenario, data.train_labels).counts
+        test, adversaries = (data.test_inputs, data.test_labels), scenario.cheating.adversaries
+        self.access_point = AccessPoint(scenario, scheme, model, test, counts, stores_copies=bool(adversaries))
+        self.honest_devices = Devices(self.access_point, data, execution)
+        self.devices: Devices | MisbehavingDevices = self.honest_devices
+        if adversaries:
+            self.devices = MisbehavingDevices(self.honest_devices, self.access_point)
+        self.evaluator = Evaluator(self.access_point, self.honest_devices, execution)
+
+    def start(self) -> State:
+        """Before the first round: everybody holds the same random model."""
+        server = self.access_point.start()
+        return State(server, self.devices.start(server))
+
+    def round(self, state: State, round_index: int) -> tuple[State, RoundRecord]:
+        """The next state, and what happened."""
+        with training_precision():
+            server = dataclasses.replace(state.server, copies=state.server.copies.with_room())
+            return run_round(self, State(server, state.devices), jnp.asarray(round_index))
+
+    def copies(self, state: State) -> Tree:
+        """Every device's copy as a model, with a leading device axis."""
+        with training_precision():
+            return state.server.copies.as_models(self.access_point.root)
+
+    def end_reason(self, state: State, record: RoundRecord, next_round: int) -> EndReason | None:
+        """Why the run ends before that round; None if it goes on."""
+        affords = self.access_point.can_afford(state.server)
+        there = self.access_point.will_be_there(next_round)
+        return end_reason(self.scenario.run, record, there, affords, self.devices.have_charge(state.devices))

@@ -1,0 +1,351 @@
+"""All devices of a simulated cell: every step maps one device's function (`engine.device_side`) over them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from fairwave.data.partition import Holdings, holdings_of, places_held
+from fairwave.data.sources import DataSet
+from fairwave.double_precision import double_precision
+from fairwave.engine.battery import capacities_j, least_energy_j
+from fairwave.engine.device_map import Execution
+from fairwave.engine.device_programs import copy_loss_program, gradient_program, training_program
+from fairwave.engine.device_side import (
+    HeldSamples,
+    Limits,
+    MeanGradient,
+    SharedInputs,
+    TrainingInputs,
+    channel_of,
+    local_training,
+    place_of,
+    prepare,
+)
+from fairwave.engine.invitation import Invitation
+from fairwave.engine.round import Concluded
+from fairwave.engine.server import AccessPoint, for_each, part_of
+from fairwave.engine.server_steps import Upload
+from fairwave.engine.state import DeviceStates, ServerState
+from fairwave.learning.model import Tree
+from fairwave.policy.device_plan import Case, DevicePlan
+from fairwave.policy.effort import Effort
+from fairwave.policy.effort_fit import EffortMemory, Strategy, fit_effort, no_memory
+from fairwave.policy.fleet import Fleet, fleet, per_device_axes
+from fairwave.policy.rule import Rule
+from fairwave.scenario.mobility_laws import Radial
+from fairwave.scenario.parameters import Radio
+from fairwave.scenario.per_device import DeviceValues
+from fairwave.types import Count, Flag, FlagPerDevice, Key, PerDevice, Scalar
+from fairwave.wireless.fading import Channel
+from fairwave.wireless.hardware import distances_m
+from fairwave.wireless.mobility import Motion, motions
+
+
+class Channels(eqx.Module):
+    """Every device's channel in a round, and the devices where they are."""
+
+    channel: Channel
+    members: Fleet
+    distance_m: PerDevice | None
+    """None where nobody moves."""
+    round_index: Count
+
+
+class Plans(eqx.Module):
+    """What devices do in a round, and which of their messages get through, with a leading device axis."""
+
+    plan: DevicePlan
+    takes_part: FlagPerDevice
+    """A mask of the invited devices whose budget and battery cover their plan."""
+    arrives: FlagPerDevice
+    """The channel carries what the device sends, such as its gradient."""
+    late: FlagPerDevice
+    """Its update comes after the deadline."""
+    delivered: FlagPerDevice
+    """Its update arrives in time and is used."""
+    cheating: FlagPerDevice
+    """It does not do as it should."""
+    distance_m: PerDevice | None
+    """None where nobody moves."""
+
+    def accepted(self, invitation: Invitation) -> Invitation:
+        """The invitation as devices have taken it up."""
+        return dataclasses.replace(invitation, participating=self.takes_part)
+
+
+class Participants(eqx.Module):
+    """What a round's participants compute with."""
+
+    shared: SharedInputs
+    own: TrainingInputs
+    """With a leading participant axis."""
+    copies: Tree
+    """All devices' parts of the copies, with a leading device axis."""
+
+
+class Gradients(eqx.Module):
+    """What participants compute at the copy that they received, with a leading participant axis."""
+
+    received_loss: PerDevice
+    gradients: Tree | None
+    """None where none are exchanged."""
+
+
+class TrainedDevices(eqx.Module):
+    """What the participants' training gave, with a leading participant axis."""
+
+    updates: Tree
+    reported_noise_std: PerDevice
+    reported_loss: PerDevice
+    """Loss of the received copy."""
+    received_loss: PerDevice
+    """Loss of the model that the device uses: its copy, or its own where it has one."""
+    loss: PerDevice
+    update_norm: PerDevice
+    personal_models: Tree | None
+
+
+class Devices:
+    """All devices of a cell, all of them honest."""
+
+    def __init__(self, access_point: AccessPoint, data: DataSet, execution: Execution) -> None:
+        scenario, scheme, model = access_point.scenario, access_point.rules.scheme, access_point.model
+        self._access_point, self._scenario, self._scheme, self._model = access_point, scenario, scheme, model
+        self._execution = execution.for_steps(scenario.learning.num_parameters(), scenario.learning.batch_size)
+        self._training = local_training(scenario, scheme, model, access_point.enforced.protection)
+        self.holdings: Holdings = holdings_of(scenario, data.train_labels)
+        self._most_held = int(self.holdings.counts.max())
+        with double_precision():
+            values, law = DeviceValues(scenario), scenario.cell.mobility
+            self.fleet: Fleet = fleet(scenario, values)
+            self.capacity_j = capacities_j(values, self.fleet.device)
+            self._motion: Motion | None = None
+            if isinstance(law, Radial):
+                self._motion = motions(law, distances_m(scenario, values), scenario.run.seed)
+            self.samples = (jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels))
+            self._held, self._shares = jnp.asarray(self.holdings.samples), jnp.asarray(self.holdings.shares)
+        self._indices = access_point.devices
+
+    @double_precision()
+    def start(self, server: ServerState) -> DeviceStates:
+        """Before the first round."""
+        return DeviceStates(
+            effort=_first_efforts(self._scenario.utility.effort_window, self.fleet.effort, self._indices),
+            personal_models=for_each(server.global_params, self._indices) if self._scheme.personal_models else None,
+            used_energy_j=None if self.capacity_j is None else jnp.zeros_like(self.capacity_j),
+            behaviour=None,
+        )
+
+    def charge_left_j(self, states: DeviceStates) -> PerDevice | None:
+        """Charge of each battery; None where there are none."""
+        if self.capacity_j is None or states.used_energy_j is None:
+            return None
+        return self.capacity_j - states.used_energy_j
+
+    @double_precision()
+    def have_charge(self, states: DeviceStates) -> np.ndarray:
+        """A mask of the devices whose battery covers another round."""
+        left_j = self.charge_left_j(states)
+        if left_j is None:
+            return np.ones(self._indices.shape, bool)
+        return np.asarray(left_j >= least_energy_j(self.fleet.device))
+
+    def draw_channels(self, round_index: Count) -> Channels:
+        """Every device's channel, from where it is in the round."""
+        members, distance_m = self.fleet, None
+        if self._motion is not None:
+            exponent = self._scenario.radio.path_loss_exponent
+            members, distance_m = _placed(members, self._motion, exponent, round_index)
+        root, radio = self._access_point.root, self._scenario.radio
+        channel = _drawn(radio, root, round_index, self._indices, members)
+        return Channels(channel, members, distance_m, round_index)
+
+    def plan(self, states: DeviceStates, invitation: Invitation, channels: Channels, steps_left: Array | None) -> Plans:
+        """Every invited device's choice, and what becomes of its messages."""
+        limits = Limits(invitation.participating, steps_left, self.charge_left_j(states))
+        rule, radio = self._scheme.plan, self._scenario.radio
+        plans: Plans = _planned(rule, radio, channels, states.effort, limits, invitation.stragglers)
+        return plans
+
+    def gather(
+        self, states: DeviceStates, server: ServerState, invitation: Invitation, plans: Plans, round_index: Count
+    ) -> Participants:
+        """What the participants compute with: their copies, samples and iterations."""
+        everyone = HeldSamples(self.held(round_index), self._access_point.counts)
+        honest = jnp.zeros(self._indices.shape, bool)
+        own = TrainingInputs(
+            copy=server.copies.of_devices,
+            own_gradient=None,
+            held=everyone,
+            trained_count=everyone.count,
+            flipped=honest,
+            iterations=plans.plan.local_iterations,
+            index=self._indices,
+            personal_model=states.personal_models,
+        )
+        shared = SharedInputs(
+            self._access_point.root,
+            round_index,
+            *self.samples,
+            models=server.copies.shared_models,
+            make_copy=server.copies.make_copy,
+        )
+        return Participants(shared, part_of(own, invitation.participants), server.copies.of_devices)
+
+    def take_gradients(self, participants: Participants) -> Gradients:
+        """Loss of each received copy, and each participant's gradient there, if gradients are exchanged."""
+        own = participants.own
+        if not self._access_point.exchanges_gradients:
+            loss = copy_loss_program(self._model)(participants.shared, (own.copy, own.held), self._execution)
+            return Gradients(loss, None)
+        program = gradient_program(self._model, self._training.protection)
+        return Gradients(*program(participants.shared, (own.copy, own.held, own.index), self._execution))
+
+    def train(self, participants: Participants, gradients: Gradients, mean: MeanGradient | None) -> TrainedDevices:
+        """Local training of every participant."""
+        shared = dataclasses.replace(participants.shared, mean=mean)
+        own = dataclasses.replace(participants.own, own_gradient=gradients.gradients)
+        trained = training_program(self._training)(shared, own, self._execution)
+        received_loss = gradients.received_loss
+        if own.personal_model is not None:
+            received_loss = copy_loss_program(self._model)(
+                participants.shared.with_models(), (own.personal_model, own.held), self._execution
+            )
+        return TrainedDevices(
+            updates=trained.update,
+            reported_noise_std=trained.reported_noise_std,
+            reported_loss=gradients.received_loss,
+            received_loss=received_loss,
+            loss=trained.loss,
+            update_norm=trained.update_norm,
+            personal_models=trained.personal_model,
+        )
+
+    def upload(self, states: DeviceStates, participants: Participants, trained: TrainedDevices, plans: Plans) -> Upload:
+        """What participants send."""
+        return Upload(
+            updates=trained.updates,
+            reported_noise_std=trained.reported_noise_std,
+            reported_loss=trained.reported_loss,
+            num_samples=participants.own.held.count,
+            delivered=plans.delivered,
+            charge=self._access_point.rules.mode.charge(plans.plan.local_iterations, plans.delivered),
+        )
+
+    def after_round(
+        self,
+        states: DeviceStates,
+        participants: Participants,
+        trained: TrainedDevices,
+        plans: Plans,
+        upload: Upload,
+        concluded: Concluded,
+    ) -> DeviceStates:
+        """What devices remember: the effort that their deviation tells, their models, their used energy."""
+        utility, plan = self._scenario.utility, plans.plan
+        observed = upload.delivered & self._access_point.rules.mode.scores_devices
+        effort = _fitted(
+            utility.effort_fit,
+            utility.effort_ridge,
+            states.effort,
+            plan.compute_energy_j,
+            concluded.server.deviation,
+            observed,
+        )
+        personal = states.personal_models
+        if personal is not None:
+            chosen = participants.own.index
+            personal = jax.tree.map(lambda old, new: old.at[chosen].set(new), personal, trained.personal_models)
+        return DeviceStates(
+            effort=effort,
+            personal_models=personal,
+            used_energy_j=None if states.used_energy_j is None else states.used_energy_j + plan.energy_j,
+            behaviour=states.behaviour,
+        )
+
+    def held(self, round_index: Count) -> Int[Array, "device held"]:
+        """The samples that every device holds in a round, padded to the largest holding."""
+        if self.holdings.refreshed == 0:
+            return self._held
+        held: Array = _slid(self._held, self._shares, round_index * self.holdings.refreshed, self._most_held)
+        return held
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _first_efforts(window: int, effort: Effort, devices: Array) -> EffortMemory:
+    each = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, devices.shape), effort)
+    return jax.vmap(lambda one: no_memory(one, window))(each)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _placed(members: Fleet, motion: Motion, exponent: float, round_index: Count) -> tuple[Fleet, PerDevice]:
+    """The devices where they are in a round, and their distances."""
+    axes = per_device_axes(members)
+    placed, distance_m = jax.vmap(lambda one, way: place_of(one, way, exponent, round_index), in_axes=(axes, 0))(
+        members, motion
+    )
+    # Only the path gain differs from before: what all devices share stays without a device axis.
+    device = dataclasses.replace(members.device, path_gain=placed.device.path_gain)
+    return dataclasses.replace(members, device=device), distance_m
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _drawn(radio: Radio, root: Key, round_index: Count, indices: Array, members: Fleet) -> Channel:
+    """Every device's channel in a round."""
+
+    def one(index: Count, deadline_s: Scalar) -> Channel:
+        return channel_of(radio, root, round_index, index, deadline_s)
+
+    deadline_s = members.device.deadline_s
+    return jax.vmap(one, in_axes=(0, 0 if deadline_s.ndim else None))(indices, deadline_s)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _planned(
+    rule: Rule, radio: Radio, channels: Channels, memory: EffortMemory, limits: Limits, stragglers: FlagPerDevice
+) -> Plans:
+    """Every device's plan over its channel."""
+    axes = (per_device_axes(channels.members), 0, 0, 0)
+    prepared = jax.vmap(functools.partial(prepare, rule, radio), in_axes=axes)(
+        channels.members, channels.channel, memory, limits
+    )
+    plan = prepared.plan
+    late = stragglers & (plan.case != int(Case.OUTAGE))
+    return Plans(
+        plan=plan,
+        takes_part=prepared.takes_part,
+        arrives=prepared.arrives,
+        late=late,
+        delivered=prepared.arrives & ~late,
+        cheating=jnp.zeros(late.shape, bool),
+        distance_m=channels.distance_m,
+    )
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _fitted(
+    strategy: Strategy,
+    ridge: float,
+    memory: EffortMemory,
+    compute_energy_j: PerDevice,
+    deviation: PerDevice,
+    observed: FlagPerDevice,
+) -> EffortMemory:
+    """Every device's effort estimate after it received its deviation."""
+
+    def one(own: EffortMemory, spent_j: Scalar, received: Scalar, seen: Flag) -> EffortMemory:
+        return fit_effort(strategy, own, spent_j, received, observed=seen, ridge=ridge)
+
+    return jax.vmap(one)(memory, compute_energy_j, deviation, observed)
+
+
+@functools.partial(jax.jit, static_argnums=3)
+def _slid(samples: Array, shares: Array, first: Count, most: int) -> Int[Array, "device held"]:
+    return jnp.take_along_axis(samples, places_held(first, most, shares[:, None]), axis=1)

@@ -1,0 +1,274 @@
+"""Devices of which some misbehave: they wrap the honest ones, and change what those do in the rounds they act in.
+
+An honest round knows nothing of this. Each act is a function of `adversaries`, mapped over the devices that do it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from fairwave.adversaries.behaviour import Behaviour, DeviceKnowledge, Habit, ReplaceUpdate
+from fairwave.double_precision import double_precision
+from fairwave.engine.behaviour_history import BehaviourHistory
+from fairwave.engine.device_side import MeanGradient
+from fairwave.engine.devices import Channels, Devices, Gradients, Participants, Plans, TrainedDevices
+from fairwave.engine.invitation import Invitation
+from fairwave.engine.model_copies import StoredCopies
+from fairwave.engine.round import Concluded
+from fairwave.engine.server import AccessPoint, part_of
+from fairwave.engine.server_steps import Upload
+from fairwave.engine.state import DeviceStates, ServerState
+from fairwave.extensions import BEHAVIOURS
+from fairwave.keys import Stream, device_key
+from fairwave.learning.model import Tree, flat_rows
+from fairwave.policy.device_plan import DevicePlan, with_share
+from fairwave.policy.effort import Effort
+from fairwave.policy.effort_fit import EffortMemory
+from fairwave.policy.fleet import Fleet, per_device_axes
+from fairwave.types import Count, FlagPerDevice, PerDevice, Scalar
+
+_LEAST_NOISE = 1e-12
+
+
+@dataclasses.dataclass(frozen=True)
+class Active:
+    """One entry of the scenario, in a round in which it acts."""
+
+    behaviour: Behaviour
+    mask: np.ndarray
+    """A mask of the devices that misbehave so."""
+    strength: float
+
+    def only(self, acted: Tree, honest: Tree) -> Tree:
+        """What its devices do, and what all others do."""
+        mask = jnp.asarray(self.mask)
+        return jax.tree.map(
+            lambda new, old: jnp.where(mask.reshape(-1, *[1] * (old.ndim - 1)), new, old), acted, honest
+        )
+
+
+class MisbehavingDevices:
+    """The same steps as `Devices`, with the scenario's misbehaviour in them."""
+
+    def __init__(self, honest: Devices, access_point: AccessPoint) -> None:
+        self._honest, self._access_point = honest, access_point
+        self._entries = access_point.scenario.cheating.adversaries
+        self._num_devices = access_point.scenario.cell.num_devices
+
+    def acting(self, round_index: Count) -> list[Active]:
+        """The entries that act in a round."""
+        number = int(round_index) + 1
+        return [
+            self._active(entry.behaviour, entry.devices, entry.strength)
+            for entry in self._entries
+            if entry.first_round <= number <= (entry.last_round or number)
+        ]
+
+    def _active(self, name: str, devices: Sequence[int], strength: float | None) -> Active:
+        behaviour: Behaviour = BEHAVIOURS[name]
+        given = behaviour.strength if strength is None else strength
+        mask = np.isin(np.arange(self._num_devices), devices)
+        return Active(behaviour, mask, 1.0 if given is None else given)
+
+    @double_precision()
+    def start(self, server: ServerState) -> DeviceStates:
+        """Before the first round."""
+        each, received = jnp.zeros(self._num_devices), server.copies.of_devices
+        history = BehaviourHistory(
+            received=received,
+            sent=jax.tree.map(jnp.zeros_like, received),
+            usual_length=each,
+            habit=Habit(share=jnp.ones_like(each)),
+        )
+        return dataclasses.replace(self._honest.start(server), behaviour=history)
+
+    def have_charge(self, states: DeviceStates) -> np.ndarray:
+        """A mask of the devices whose battery covers another round."""
+        return self._honest.have_charge(states)
+
+    def draw_channels(self, round_index: Count) -> Channels:
+        """Nobody can change its channel."""
+        return self._honest.draw_channels(round_index)
+
+    def plan(self, states: DeviceStates, invitation: Invitation, channels: Channels, steps_left: Array | None) -> Plans:
+        """Some plan with beliefs of their own, and some do less than they planned."""
+        acting = self.acting(channels.round_index)
+        believing = dataclasses.replace(states, effort=_beliefs(acting, states.effort))
+        plans = self._honest.plan(believing, invitation, channels, steps_left)
+        cheating = jnp.asarray(np.any([each.mask for each in acting], axis=0)) if acting else plans.cheating
+        plan = plans.plan
+        if acting and states.behaviour is not None:
+            plan = _reduced(acting, plan, channels.members, states.effort, states.behaviour)
+        return dataclasses.replace(plans, plan=plan, cheating=cheating)
+
+    def gather(
+        self, states: DeviceStates, server: ServerState, invitation: Invitation, plans: Plans, round_index: Count
+    ) -> Participants:
+        """Some pool their copies, train on fewer samples, or on wrong classes."""
+        acting, chosen = self.acting(round_index), invitation.participants
+        if acting:
+            levels = self._access_point.rules.scheme.noise_levels(self._access_point.scenario.privacy, server.deviation)
+            pooled = _pooled(acting, server.copies.of_devices, levels)
+            server = dataclasses.replace(server, copies=StoredCopies(pooled))
+        participants = self._honest.gather(states, server, invitation, plans, round_index)
+        if not acting:
+            return participants
+        used, flipped = part_of(_training_data(acting, self._access_point.counts), chosen)
+        own = dataclasses.replace(participants.own, trained_count=used, flipped=flipped)
+        return dataclasses.replace(participants, own=own)
+
+    def take_gradients(self, participants: Participants) -> Gradients:
+        """Gradients are taken honestly."""
+        return self._honest.take_gradients(participants)
+
+    def train(self, participants: Participants, gradients: Gradients, mean: MeanGradient | None) -> TrainedDevices:
+        """Whatever is trained is trained honestly, on the data that was chosen for it."""
+        return self._honest.train(participants, gradients, mean)
+
+    def upload(self, states: DeviceStates, participants: Participants, trained: TrainedDevices, plans: Plans) -> Upload:
+        """Some send something else than their update."""
+        upload = self._honest.upload(states, participants, trained, plans)
+        if states.behaviour is None:
+            return upload
+        updates = _replaced(
+            self.acting(participants.shared.round_index), upload.updates, participants, states.behaviour
+        )
+        return dataclasses.replace(upload, updates=updates)
+
+    def after_round(
+        self,
+        states: DeviceStates,
+        participants: Participants,
+        trained: TrainedDevices,
+        plans: Plans,
+        upload: Upload,
+        concluded: Concluded,
+    ) -> DeviceStates:
+        """Beside what honest devices remember, what misbehaviour will make use of."""
+        after = self._honest.after_round(states, participants, trained, plans, upload, concluded)
+        if states.behaviour is None:
+            return after
+        acting = self.acting(participants.shared.round_index)
+        history = _remembered(
+            acting, states.behaviour, participants, upload, concluded.server.deviation, ~plans.cheating
+        )
+        return dataclasses.replace(after, behaviour=history)
+
+
+def _beliefs(acting: Sequence[Active], memory: EffortMemory) -> EffortMemory:
+    """What devices believe about effort when they plan."""
+    effort = memory.effort
+    for each in acting:
+        belief = each.behaviour.planning_belief
+        if belief is not None:
+            effort = each.only(belief(effort, jnp.full_like(effort.scale, each.strength)), effort)
+    return dataclasses.replace(memory, effort=effort)
+
+
+def _reduced(
+    acting: Sequence[Active], plan: DevicePlan, members: Fleet, memory: EffortMemory, history: BehaviourHistory
+) -> DevicePlan:
+    """What devices do of what they planned."""
+    share = jnp.ones_like(plan.energy_j)
+    for each in acting:
+        part = each.behaviour.share_of_iterations
+        if part is not None:
+            share = each.only(part(jnp.full_like(share, each.strength)), share)
+        if each.behaviour.adapts is not None:
+            share = each.only(history.habit.share, share)
+
+    def one(member: Fleet, own: DevicePlan, part: Scalar, effort: Effort) -> DevicePlan:
+        return with_share(member.device, member.preferences, effort, own, part)
+
+    reduced: DevicePlan = jax.vmap(one, in_axes=(per_device_axes(members), 0, 0, 0))(
+        members, plan, share, memory.effort
+    )
+    return reduced
+
+
+def _pooled(acting: Sequence[Active], received: Tree, noise_std: PerDevice) -> Tree:
+    """The models that devices start from: a coalition's members share their best guess."""
+    for each in acting:
+        if each.behaviour.pools_copies:
+            members = jnp.asarray(each.mask)
+            precision = jnp.where(members, 1.0 / jnp.maximum(noise_std, _LEAST_NOISE) ** 2, 0.0)
+            weights = (precision / jnp.sum(precision)).astype(jnp.float32)
+            guess = jax.tree.map(lambda leaf, w=weights: jnp.tensordot(w, leaf, axes=1)[None], received)
+            received = each.only(guess, received)
+    return received
+
+
+def _training_data(acting: Sequence[Active], counts: Array) -> tuple[Array, Array]:
+    """How many of their samples devices train on, and whether on the wrong classes."""
+    share, flipped = np.ones(counts.shape), np.zeros(counts.shape, bool)
+    for each in acting:
+        if each.behaviour.share_of_data is not None:
+            share[each.mask] = float(each.behaviour.share_of_data(jnp.asarray(each.strength)))
+        flipped |= each.mask & each.behaviour.flips_labels
+    return jnp.maximum(1, jnp.floor(counts * share)).astype(counts.dtype), jnp.asarray(flipped)
+
+
+def _replaced(acting: Sequence[Active], honest: Tree, participants: Participants, history: BehaviourHistory) -> Tree:
+    """What participants send: their updates, or what a behaviour makes of what its device knows."""
+    if all(each.behaviour.replace_update is None for each in acting):
+        return honest
+    chosen, shared = participants.own.index, participants.shared
+    flat, unravel = flat_rows(honest)
+    before, sent = (flat_rows(tree)[0][chosen] for tree in (history.received, history.sent))
+    own_length = jnp.sqrt(jnp.sum(flat**2, axis=1))
+    usual = jnp.where(history.usual_length[chosen] > 0.0, history.usual_length[chosen], own_length)
+    known = DeviceKnowledge(
+        received=flat_rows(participants.own.copy)[0],
+        received_before=before,
+        honest=flat,
+        sent_before=sent,
+        usual_length=usual,
+        strength=jnp.ones(chosen.shape),
+        round_index=jnp.broadcast_to(shared.round_index, chosen.shape),
+        key=jax.vmap(lambda index: device_key(shared.root, shared.round_index, Stream.ADVERSARY, index))(chosen),
+    )
+    for each in acting:
+        if each.behaviour.replace_update is None:
+            continue
+        known = dataclasses.replace(known, honest=flat, strength=jnp.full(chosen.shape, each.strength))
+        instead = _sent_instead(each.behaviour.replace_update, known)
+        flat = jnp.where(jnp.asarray(each.mask)[chosen][:, None], instead, flat)
+    return jax.vmap(unravel)(flat)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _sent_instead(replace_update: ReplaceUpdate, known: DeviceKnowledge) -> Float[Array, "participant param"]:
+    instead: Array = jax.vmap(replace_update)(known)
+    return instead
+
+
+def _remembered(
+    acting: Sequence[Active],
+    history: BehaviourHistory,
+    participants: Participants,
+    upload: Upload,
+    deviation: PerDevice,
+    honest: FlagPerDevice,
+) -> BehaviourHistory:
+    """The history as the next round will see it."""
+    chosen = participants.own.index
+    lengths = jnp.sqrt(jnp.sum(flat_rows(upload.updates)[0] ** 2, axis=1))
+    usual = jnp.where(honest[chosen], lengths, history.usual_length[chosen])
+    habit = history.habit
+    for each in acting:
+        if each.behaviour.adapts is not None:
+            strength = jnp.full(deviation.shape, each.strength)
+            habit = each.only(each.behaviour.adapts(habit, deviation, strength), habit)
+    return BehaviourHistory(
+        received=participants.copies,
+        sent=jax.tree.map(lambda old, new: old.at[chosen].set(new), history.sent, upload.updates),
+        usual_length=history.usual_length.at[chosen].set(usual),
+        habit=habit,
+    )

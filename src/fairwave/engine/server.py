@@ -1,0 +1,238 @@
+"""The access point: what it knows of the devices, and what it does in a round. Simulations and federations share it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from fairwave.defences.defence import in_use
+from fairwave.double_precision import double_precision
+from fairwave.engine.device_history import no_history, removed
+from fairwave.engine.device_side import MeanGradient, exchanges_gradients, update_noise
+from fairwave.engine.invitation import Invitation, draw_participants
+from fairwave.engine.model_copies import Copies, StoredCopies, first_copies
+from fairwave.engine.presence import presence
+from fairwave.engine.round import Concluded, conclude_round
+from fairwave.engine.server_steps import RoundAddress, ServerRules, Upload
+from fairwave.engine.state import ServerState
+from fairwave.errors import ScenarioError
+from fairwave.keys import Stream, device_key, run_key
+from fairwave.learning.aggregate import mean_gradient
+from fairwave.learning.evaluate import accuracy
+from fairwave.learning.model import Model, Tree
+from fairwave.learning.models import count_parameters
+from fairwave.policy.contribution import no_score
+from fairwave.privacy.modes.mode import mode_of
+from fairwave.scenario.parameters import Scenario
+from fairwave.scenario.per_device import DeviceValues
+from fairwave.schemes.scheme import Scheme, SchemeSettings
+from fairwave.types import Count, FlagPerDevice, Key
+from fairwave.wireless.hardware import distances_m, path_gain
+from fairwave.wireless.path_loss import path_loss_db
+
+TRIED_SAMPLES = 1_000
+"""Test samples on which every device's copy is tried."""
+
+Labelled = tuple[np.ndarray, np.ndarray]
+"""Inputs and their labels."""
+
+
+class AccessPoint:
+    """The access point of one scenario and scheme, whose devices hold a known number of samples each."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        scheme: Scheme,
+        model: Model,
+        test: Labelled,
+        counts: np.ndarray,
+        *,
+        noise_root: Key | None = None,
+        stores_copies: bool = False,
+    ) -> None:
+        """`noise_root` is the root of the noise in copies; left out, the scenario's seed, which every device knows.
+
+        `stores_copies` keeps every device's copy as a model, for whoever needs to look at copies.
+        """
+        self.scenario, self.model = scenario, model
+        self.exchanges_gradients = exchanges_gradients(scenario, scheme)
+        self.update_std = update_noise(scenario, scheme)
+        with double_precision():
+            self.root = run_key(scenario.run.seed)
+            self._noise_root = self.root if noise_root is None else noise_root
+            values = DeviceValues(scenario)
+            self.presence = presence(values)
+            self._lay_out_samples(test, _kept_back(scenario, scheme, test[1].size))
+            _check_types(model)
+            self.enforced = mode_of(scenario.privacy).enforcement(scenario, counts, count_parameters(model))
+            self.counts = jnp.asarray(counts)
+            self.devices = jnp.arange(scenario.cell.num_devices)
+        settings = SchemeSettings(scenario.peers, scenario.learning.learning_rate)
+        tried = None if self._own_samples is None else model
+        self.rules = ServerRules(scheme, scenario.privacy, scenario.defences, settings, tried)
+        self._stores_copies = stores_copies or not self.rules.copies_can_be_made_again
+        self._least_charge = values("min_iterations") if self.rules.mode.counts_steps else None
+        self._check_budget()
+
+    def _lay_out_samples(self, test: Labelled, kept: int) -> None:
+        inputs, labels = test
+        self.test = (jnp.asarray(inputs[kept:]), jnp.asarray(labels[kept:]))
+        self.tried_on = part_of(self.test, jnp.arange(min(TRIED_SAMPLES, labels.size - kept)))
+        self._own_samples = (jnp.asarray(inputs[:kept]), jnp.asarray(labels[:kept])) if kept else None
+
+    @double_precision()
+    def start(self) -> ServerState:
+        """Before the first round: everybody holds the same random model."""
+        server: ServerState = _first_state(
+            self.model, self.root, self.devices, self._stores_copies, self.rules.broadcasts
+        )
+        history = no_history(self.rules.defences, server.copies, self.devices.size)
+        memory = self.rules.scheme.start(self.devices.size)
+        return dataclasses.replace(server, device_history=history, scheme_memory=memory)
+
+    @double_precision()
+    def invite(self, server: ServerState, round_index: Count) -> Invitation:
+        """Who is asked to take part in a round: drawn, there, not removed, and with privacy budget left."""
+        cell = self.scenario.cell
+        drawn: Invitation = draw_participants(
+            cell.num_devices,
+            cell.participants or cell.num_devices,
+            cell.straggler_probability,
+            self.root,
+            round_index,
+            self.presence,
+        )
+        if server.device_history is not None:
+            drawn = drawn.without(removed(self.rules.defences, server.device_history))
+        left = self.budget_left(server)
+        return drawn if left is None else drawn.only(left >= jnp.asarray(self.least_charge()))
+
+    def budget_left(self, server: ServerState) -> Array | None:
+        """What is left of each device's privacy budget; None without limits."""
+        budget = self.enforced.budget
+        return None if budget is None else jnp.asarray(budget) - server.budget_spent
+
+    def steps_left(self, server: ServerState) -> Array | None:
+        """Local steps that each device's privacy budget leaves; None where steps are not what is limited."""
+        return self.budget_left(server) if self.rules.mode.counts_steps else None
+
+    def least_charge(self) -> np.ndarray:
+        """What the least participation in a round takes from each budget."""
+        least = np.ones(()) if self._least_charge is None else self._least_charge
+        return np.broadcast_to(least, self.devices.shape)
+
+    def can_afford(self, server: ServerState) -> np.ndarray:
+        """A mask of the devices that have privacy budget left to take part once more."""
+        if self.enforced.budget is None:
+            return np.ones(self.devices.shape, bool)
+        return np.asarray(self.enforced.budget - np.asarray(server.budget_spent) >= self.least_charge())
+
+    def will_be_there(self, next_round: int) -> np.ndarray:
+        """A mask of the devices that are there in that round or come later."""
+        if self.presence is None:
+            return np.ones(self.devices.shape, bool)
+        return self.presence.from_then_on(next_round)
+
+    @double_precision()
+    def mean_gradient(
+        self, server: ServerState, invitation: Invitation, arrives: FlagPerDevice, gradients: Tree | None
+    ) -> MeanGradient | None:
+        """The mean of the participants' gradients that arrived; None where none are exchanged.
+
+        A gradient is not judged by itself: whoever was caught has none that counts, and a noisy copy to take it at.
+        """
+        if gradients is None:
+            return None
+        arrived = arrives[invitation.participants]
+        if server.device_history is not None:
+            arrived = arrived & ~server.device_history.caught[invitation.participants]
+        return MeanGradient(_mean_gradient(gradients, arrived), jnp.any(arrived))
+
+    @double_precision()
+    def conclude(self, server: ServerState, upload: Upload, invitation: Invitation, round_index: Count) -> Concluded:
+        """The end of a round: judge, aggregate, score, release."""
+        address = RoundAddress(self._noise_root, round_index)
+        concluded: Concluded = conclude_round(self.rules, server, upload, invitation, address, self._own_samples)
+        return concluded
+
+    @double_precision()
+    def test_accuracy(self, params: Tree) -> Array:
+        """Accuracy of a model on the test samples."""
+        share: Array = _accuracy(self.model, params, *self.test)
+        return share
+
+    def geometry(self) -> dict[str, np.ndarray]:
+        """Where the scenario places the devices."""
+        values = DeviceValues(self.scenario)
+        distance_m = distances_m(self.scenario, values)
+        gain = np.broadcast_to(path_gain(self.scenario, values, distance_m), distance_m.shape)
+        return {"distance_m": distance_m, "path_loss_db": path_loss_db(gain)}
+
+    def _check_budget(self) -> None:
+        budget, needed = self.enforced.budget, self.least_charge()
+        if budget is not None and not (budget >= needed).any():
+            raise ScenarioError(
+                f"privacy.max_epsilon: {self.scenario.privacy.max_epsilon:g} pays for {budget.max()} "
+                f"{'local steps' if self.rules.mode.counts_steps else 'rounds'} of a device, and taking part once "
+                f"needs {needed.min():g} (compute.min_iterations); raise it, privacy.noise_multiplier, or the samples "
+                "held"
+            )
+
+
+_mean_gradient = jax.jit(mean_gradient)
+_accuracy = jax.jit(accuracy, static_argnums=0)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 3, 4))
+def _first_state(model: Model, root: Key, devices: Array, stores_copies: bool, broadcasts: bool) -> ServerState:
+    params = model.init(device_key(root, 0, Stream.INITIAL_MODEL, 0))
+    copies: Copies = (
+        StoredCopies(for_each(params, devices)) if stores_copies else first_copies(params, devices, alike=broadcasts)
+    )
+    return ServerState(
+        global_params=params,
+        copies=copies,
+        deviation=jnp.zeros(devices.shape),
+        score=no_score(devices.size),
+        budget_spent=jnp.zeros(devices.shape, jnp.int64),
+        device_history=None,
+        scheme_memory=(),
+    )
+
+
+@jax.jit
+def for_each(params: Tree, devices: Array) -> Tree:
+    """The same model for every device."""
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*devices.shape, *leaf.shape)), params)
+
+
+@jax.jit
+def part_of(tree: Tree, devices: Array) -> Tree:
+    """Some devices' part of a tree with a leading device axis."""
+    return jax.tree.map(lambda leaf: leaf[devices], tree)
+
+
+def _kept_back(scenario: Scenario, scheme: Scheme, num_test: int) -> int:
+    """Test samples that the access point uses itself, so that accuracy is measured on the others."""
+    defences = scenario.defences
+    if not (scheme.needs_server_data or any(defence.needs_server_data for defence in in_use(defences))):
+        return 0
+    if defences.validation_samples >= num_test:
+        raise ScenarioError(
+            f"defences.validation_samples: {defences.validation_samples} of {num_test} test samples leaves none to "
+            "measure accuracy on; lower it"
+        )
+    return defences.validation_samples
+
+
+def _check_types(model: Model) -> None:
+    """All parameters in single precision or better, without which clipping bounds nothing."""
+    for leaf in jax.tree.leaves(jax.eval_shape(model.init, jax.random.key(0))):
+        if leaf.dtype not in (jnp.float32, jnp.float64):
+            raise ScenarioError(f"model: a parameter of type {leaf.dtype}; make all of them float32")

@@ -1,0 +1,98 @@
+"""Everything that comes with fairwave under a name, on one page. A new member is one small file and one name here.
+
+The command line, the documentation and the conformance tests read these lists. Members from outside the package join
+them through entry points (group `fairwave.schemes` and so on), plugin files, or `add`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fairwave.registry import Registry
+
+
+def _members(package: str, names: str) -> dict[str, str]:
+    """Members that are defined in a file of their own name, under their own name."""
+    return {name: f"fairwave.{package}.{name}:{name}" for name in names.split()}
+
+
+SCHEMES: Registry[Any] = Registry(
+    "scheme",
+    "schemes",
+    _members(
+        "schemes",
+        "proposed max_power amplifier_cap priced equal_energy least_energy no_privacy fair_noise_only fair_energy_only "
+        "q_fedavg afl term ditto cgsv rffl cffl iafl fedl",
+    ),
+)
+RULES: Registry[Any] = Registry(
+    "policy",
+    "rules",
+    _members("policy.rules", "proposed max_power amplifier_cap priced equal_energy least_energy fedl"),
+)
+BEHAVIOURS: Registry[Any] = Registry(
+    "behaviour",
+    "behaviours",
+    _members(
+        "adversaries",
+        "fewer_iterations part_of_data replay quantised sparsified zero_update noise_update echo_model echo_update "
+        "disguised label_flip sign_flip scaled misreport lazy coalition",
+    ),
+)
+DEFENCES: Registry[Any] = Registry(
+    "defence",
+    "defences",
+    _members(
+        "defences",
+        "validation watermark replay_check held_out noise_check length_credit norm_clipping projection "
+        "median_yardstick reputation",
+    ),
+)
+MODELS: Registry[Any] = Registry(
+    "model", "models", {name: f"fairwave.learning.models:{name}" for name in ("mlp", "softmax", "cnn")}
+)
+DATA: Registry[Any] = Registry("data set", "data", {"mnist": "fairwave.data.sources:mnist"})
+FADING: Registry[Any] = Registry(
+    "law",
+    "fading",
+    {
+        "none": "fairwave.wireless.fading:NoFading",
+        "rayleigh": "fairwave.wireless.fading:Rayleigh",
+        "rician": "fairwave.wireless.fading:Rician",
+        "nakagami": "fairwave.wireless.fading:Nakagami",
+    },
+)
+PRIVACY_MODES: Registry[Any] = Registry(
+    "privacy mode",
+    "privacy_modes",
+    {
+        "paper": "fairwave.privacy.modes.nominal:nominal",
+        "provable": "fairwave.privacy.modes.record_level:record_level",
+        "device": "fairwave.privacy.modes.device_level:device_level",
+    },
+)
+ACCOUNTANTS: Registry[Any] = Registry(
+    "accountant",
+    "accountants",
+    {
+        "tight": "fairwave.privacy.accountants:tight",
+        "renyi": "fairwave.privacy.accountants:renyi",
+    },
+)
+
+ALL: dict[str, Registry[Any]] = {
+    registry.group: registry
+    for registry in (SCHEMES, RULES, BEHAVIOURS, DEFENCES, MODELS, DATA, FADING, PRIVACY_MODES, ACCOUNTANTS)
+}
+
+
+def add(*members: Any) -> None:
+    """Add schemes, rules, behaviours, defences, models, data sets or fading laws under their own names."""
+    for member in members:
+        ALL[member.extends].add(member, member.name)
+
+
+def listed(registry: Registry[Any], names: Iterable[str] | None = None) -> str:
+    """The names of a registry's members, or some of them, as help texts show them."""
+    return ", ".join(registry.builtin_names() if names is None else names)

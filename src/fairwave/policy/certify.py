@@ -1,0 +1,20 @@
+"""The check that devices' plans solve their problems. Nothing raises inside a compiled program; this does."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairwave.errors import SolveError
+
+LARGEST_VIOLATION = 1e-9
+"""Relative; above it, a plan is no solution."""
+
+
+def certify(violation: np.ndarray, where: str = "", first: int = 0) -> None:
+    """Raise where a plan breaks a constraint; `where` opens the message, `first` is the number of the first device."""
+    bad = np.flatnonzero(~(violation <= LARGEST_VIOLATION))  # written so that NaN fails too
+    if bad.size:
+        raise SolveError(
+            f"{where}device {first + bad[0]}: its optimum breaks a constraint by {violation[bad[0]]:.3g} (relative); "
+            "check its parameters for extreme values and report the scenario"
+        )

@@ -1,0 +1,75 @@
+"""Sentences that the modes which prove something share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairwave.privacy.accounting import basic_composition, epsilon_of, strong_composition
+from fairwave.privacy.spending import Account
+from fairwave.scenario.parameters import Scenario
+from fairwave.scenario.privacy_parameters import Privacy
+
+NOT_COVERED = (
+    "Not covered: how many records a device holds, when messages are sent and how long computing takes, settings that "
+    "were chosen by looking at the same data, who holds which records where that follows from their labels, and the "
+    "losses, accuracies and membership inference that a simulation logs. Schemes and seeds are alternatives on the "
+    "same data: each costs what is told, and publishing several adds up."
+)
+CONCLUSION = (
+    "What is proved is said under Privacy, with what it does not cover; membership inference that fails proves "
+    "nothing beyond it."
+)
+
+
+def missing_parts(scenario: Scenario) -> Iterator[str]:
+    """What every proof needs, as far as the scenario does not have it."""
+    privacy, mode = scenario.privacy, f"privacy.mode '{scenario.privacy.mode}'"
+    for name in ("clip_norm", "noise_multiplier"):
+        if getattr(privacy, name) is None:
+            yield f"privacy.{name} is unset, and {mode} proves nothing without it; give it"
+    if privacy.local_noise:
+        yield f"privacy.local_noise rests on a nominal sensitivity, and {mode} has noise of its own; set it to false"
+    if scenario.run.target_loss is not None:
+        yield (
+            f"run.target_loss stops the run on the devices' own losses, which tells about their data; in {mode} use "
+            "run.target_accuracy, which is measured on test data"
+        )
+
+
+def about_budget(privacy: Privacy, how: str) -> str:
+    """How the total is bounded."""
+    if privacy.max_epsilon is None:
+        return f"{how}; no budget was fixed beforehand, so quote the largest total that it could have reached."
+    return (
+        f"{how}. What is fixed beforehand, and may be quoted, is the budget: epsilon {privacy.max_epsilon:g} at delta "
+        f"{privacy.delta:g}; a device stops before it would exceed it."
+    )
+
+
+def about_noise_source(privacy: Privacy) -> str:
+    """Where the noise came from, and what that is worth."""
+    if privacy.noise_source == "simulation":
+        return (
+            "This run drew its noise in single precision from a seeded generator: the totals are what the same "
+            "training proves with privacy.noise_source 'hardened' or 'exact'. A simulation itself protects nobody."
+        )
+    return (
+        f"Noise and batches came from the source '{privacy.noise_source}'. Rounding inside sums of gradients is not "
+        "part of the proof; a margin of 1e-4 of the clip length is kept for it."
+    )
+
+
+def composed_as_in_the_paper(proved: Sequence[Account], delta: float) -> list[str]:
+    """What the composition rules that the paper quotes would give for the account that costs most."""
+    worst = max(proved, key=lambda account: account.epsilon(delta), default=None)
+    if worst is None:
+        return []
+    steps, share = worst.steps, 0.5 * delta / worst.steps
+    largest = max(epsilon_of({kind: 1}, share) for kind in worst.releases)
+    basic, _ = basic_composition(largest, share, steps)
+    strong, _ = strong_composition(largest, share, steps, 0.5 * delta)
+    worse = ", which is worse than basic where one release costs this much" if strong > basic else ""
+    return [
+        f"The composition rules that the paper quotes would add up these {steps} releases, each of exact epsilon "
+        f"{largest:.2f} at its share of delta, to epsilon {basic:.1f} (basic) or {strong:.1f} (strong{worse})."
+    ]

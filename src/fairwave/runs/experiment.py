@@ -1,0 +1,125 @@
+"""From an order to what runs it: the model, the data, and the cell or access point of every track."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Iterator
+
+import jax
+import numpy as np
+
+from fairwave.data import sources
+from fairwave.engine.cell import SimulatedCell
+from fairwave.engine.device_map import BEST_HERE, Execution
+from fairwave.engine.end_reasons import EndReason
+from fairwave.engine.round_record import Arrays, RoundRecord
+from fairwave.engine.server import AccessPoint
+from fairwave.engine.state import State
+from fairwave.errors import ScenarioError
+from fairwave.extensions import SCHEMES
+from fairwave.learning.model import Model
+from fairwave.learning.models import model_of
+from fairwave.policy.certify import certify
+from fairwave.runs.order import Order, Track
+from fairwave.scenario.parameters import Scenario
+from fairwave.types import Key
+
+
+class Experiment:
+    """An order with its data, which is read once, and its model."""
+
+    def __init__(
+        self,
+        order: Order,
+        *,
+        model: Model | None = None,
+        data: sources.DataSet | None = None,
+        execution: Execution = BEST_HERE,
+    ) -> None:
+        order.check()
+        self.order, self._execution = order, execution
+        self.data = sources.load(order.scenario.data.source) if data is None else data
+        if model is None:
+            check_layers(order.scenario, self.data)
+        self.model = model_of(order.scenario.learning) if model is None else model
+
+    def cell(self, track: Track) -> SimulatedCell:
+        """A track's cell, for a simulation."""
+        scenario = self.order.seeded(track.seed)
+        return SimulatedCell(scenario, SCHEMES[track.scheme], self.model, self.data, self._execution)
+
+    def access_point(self, track: Track, counts: np.ndarray, noise_root: Key | None) -> AccessPoint:
+        """A track's access point, for a federation: it keeps every device's copy, to send it."""
+        return AccessPoint(
+            self.order.seeded(track.seed),
+            SCHEMES[track.scheme],
+            self.model,
+            (self.data.test_inputs, self.data.test_labels),
+            counts,
+            noise_root=noise_root,
+            stores_copies=True,
+        )
+
+    def fingerprint(self, cell: SimulatedCell) -> bytes:
+        """A digest of all that a track reads from outside: first the data, then who holds what and the fleet."""
+        devices = cell.honest_devices
+        fleet = jax.tree.leaves((devices.fleet, devices.capacity_j, cell.access_point.presence))
+        return self._data_digest + digest(devices.holdings.samples, *map(np.asarray, fleet))
+
+    @functools.cached_property
+    def _data_digest(self) -> bytes:
+        data = self.data
+        return digest(data.train_inputs, data.train_labels, data.test_inputs, data.test_labels)
+
+    def layout(self, cell: SimulatedCell) -> Arrays:
+        """Where the devices stand, and how many samples of each class they hold at first."""
+        labels, classes, holdings = self.data.train_labels, self.data.num_classes, cell.honest_devices.holdings
+        held = [np.bincount(labels[holdings.of(k)], minlength=classes) for k in range(len(holdings.counts))]
+        return {**cell.access_point.geometry(), "samples": np.stack(held)}
+
+
+def digest(*arrays: np.ndarray) -> bytes:
+    """A digest of arrays with their shapes and types."""
+    taken = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        taken.update(repr((array.shape, array.dtype.str)).encode())
+        taken.update(np.ascontiguousarray(array).tobytes())
+    return taken.digest()
+
+
+@dataclasses.dataclass(frozen=True)
+class CompletedRound:
+    """One round of a track, as it ended."""
+
+    round_index: int
+    state: State
+    record: RoundRecord
+    ended: EndReason | None
+    """Why it was the last, if it was so before all rounds were done."""
+
+
+def run_rounds(
+    cell: SimulatedCell, num_rounds: int, state: State | None = None, first: int = 0
+) -> Iterator[CompletedRound]:
+    """Rounds from `first` on, until the last, the target, or nobody can take part. Every plan is certified."""
+    current = cell.start() if state is None else state
+    for round_index in range(first, num_rounds):
+        current, record = cell.round(current, round_index)
+        record = jax.device_get(record)
+        certify(record.plan.violation, f"{cell.access_point.rules.scheme.name}, round {round_index + 1}, ")
+        ended = cell.end_reason(current, record, round_index + 1)
+        yield CompletedRound(round_index, current, record, ended)
+        if ended is not None:
+            return
+
+
+def check_layers(scenario: Scenario, data: sources.DataSet) -> None:
+    """Refuse a network that does not fit the data."""
+    first, last = scenario.learning.layer_sizes[0], scenario.learning.layer_sizes[-1]
+    if first != data.num_features or last < data.num_classes:
+        raise ScenarioError(
+            f"learning.layer_sizes: {first} inputs and {last} outputs for data of {data.num_features} features and "
+            f"{data.num_classes} classes; make them fit"
+        )
