@@ -17,7 +17,7 @@ from pathlib import Path
 import jax
 
 from fairwave.runs.order import Order
-from fairwave.runs.session import Step, run
+from fairwave.runs.session import TrackProgress, run
 from fairwave.scenario.loading import load_scenario
 
 COMPILING_ROUNDS = 2
@@ -34,18 +34,24 @@ def main() -> None:
     schemes = tuple(options.schemes.split(","))
     with tempfile.TemporaryDirectory() as folder:
 
-        def seconds(rounds: int, name: str) -> tuple[float, list[tuple[float, Step]]]:
-            stored: list[tuple[float, Step]] = []
+        def seconds(rounds: int, name: str) -> tuple[float, list[tuple[float, TrackProgress]]]:
+            stored: list[tuple[float, TrackProgress]] = []
             order, began = Order(scenario, schemes, (0,), rounds), time.perf_counter()
-            run(order, Path(folder) / name, "benchmark", lambda step: stored.append((time.perf_counter(), step)))
+
+            def watch(progress: TrackProgress) -> None:
+                stored.append((time.perf_counter(), progress))
+
+            run(order, Path(folder) / name, "benchmark", watch)
             return time.perf_counter() - began, stored
 
         compiling, _ = seconds(COMPILING_ROUNDS, "compiling")
         print(f"{jax.devices()[0].device_kind}, {options.precision}: {compiling:.1f} s to compile", flush=True)
         whole, stored = seconds(options.rounds, "timed")
-    apart = [later - sooner for (sooner, _), (later, step) in itertools.pairwise(stored) if step.rounds]
+    apart = [later - sooner for (sooner, _), (later, progress) in itertools.pairwise(stored) if progress.rounds]
     last = ", ".join(
-        f"{step.track.scheme} {step.test_accuracy:.3f}" for _, step in stored if step.rounds == options.rounds
+        f"{progress.track.scheme} {progress.test_accuracy:.3f}"
+        for _, progress in stored
+        if progress.rounds == options.rounds
     )
     print(
         f"{whole:.2f} s for {len(schemes)} schemes of {options.rounds} rounds, every round stored; median "

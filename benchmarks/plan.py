@@ -22,15 +22,27 @@ import numpy as np
 from scipy.optimize import brentq
 
 import fairwave
+from fairwave.double_precision import double_precision
 from fairwave.policy.fleet import Fleet, fleet
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
 
 
 def brentq_plan(
-    gain: float, deadline: float, bandwidth: float, unit: float, step: float, compute: float, circuit: float,
-    rho: float, power: float, fewest: float, reference: float, scale: float, decay: float,
-) -> dict[str, float | str]:  # fmt: skip
+    gain: float,
+    deadline: float,
+    bandwidth: float,
+    unit: float,
+    step: float,
+    compute: float,
+    circuit: float,
+    rho: float,
+    power: float,
+    fewest: float,
+    reference: float,
+    scale: float,
+    decay: float,
+) -> dict[str, float | str]:
     """One device by the paper's Theorem 2, with the columns of a plan."""
     low, high = unit / (deadline - fewest * step), math.log1p(power * gain)
     if low > high:
@@ -83,10 +95,16 @@ def sample_of_loop(scenario: Scenario, members: Fleet, gains: np.ndarray) -> tup
     fixed = [
         float(value)
         for value in (
-            device.compute_power_w, device.circuit_power_w, device.amplifier_efficiency, device.max_transmit_power_w,
-            device.min_iterations, wishes.energy_reference_j, effort.scale, effort.decay_j,
+            device.compute_power_w,
+            device.circuit_power_w,
+            device.amplifier_efficiency,
+            device.max_transmit_power_w,
+            device.min_iterations,
+            wishes.energy_reference_j,
+            effort.scale,
+            effort.decay_j,
         )
-    ]  # fmt: skip
+    ]
     start = time.perf_counter()
     deadline, bandwidth = scenario.cell.deadline_s, float(device.bandwidth_hz)
     plans = [brentq_plan(gain, deadline, bandwidth, unit, step, *fixed) for gain in gains.tolist()]
@@ -102,7 +120,7 @@ def main() -> None:
     options = parser.parse_args()
 
     scenario = fairwave.load_scenario("paper", [f"cell.num_devices={options.devices}"])
-    with jax.enable_x64(True):
+    with double_precision():
         members = jax.tree.map(np.asarray, fleet(scenario, DeviceValues(scenario)))
     start = time.perf_counter()
     first = fairwave.plan(scenario, ["proposed"], fading=False)

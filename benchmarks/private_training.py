@@ -16,14 +16,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.data import sources
-from fairwave.engine.device_programs import Common, training_map
-from fairwave.engine.device_side import LocalTraining, Work
-from fairwave.engine.private_training import Protection
+from fairwave.double_precision import double_precision
+from fairwave.engine.device_programs import training_program
+from fairwave.engine.device_side import HeldSamples, LocalTraining, SharedInputs, TrainingInputs
 from fairwave.keys import run_key
 from fairwave.learning.models import model_of
 from fairwave.privacy.exact_noise import exactly_noised
 from fairwave.privacy.hardened_noise import hardened_noised
 from fairwave.privacy.noise import standard_normal
+from fairwave.privacy.protection import Protection
 from fairwave.privacy.sampling import sufficient_capacity
 from fairwave.scenario.loading import load_scenario
 
@@ -33,7 +34,7 @@ LENGTH = 109_386
 
 def main() -> None:
     """Print medians and ratios."""
-    with jax.enable_x64(True):
+    with double_precision():
         forms = _training_forms()
         took = {name: [] for name in forms}
         for turn in range(TURNS + 1):
@@ -56,18 +57,18 @@ def _training_forms() -> dict[str, Callable[[], object]]:
     params = model.init(run_key(0))
     each = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (DEVICES, *leaf.shape)), params)
     share = data.train_labels.size // DEVICES
-    own = np.random.default_rng(0).permutation(DEVICES * share).reshape(DEVICES, share).astype(np.int32)
-    work = Work(
-        each,
-        None,
-        jnp.asarray(own),
-        jnp.full(DEVICES, share, jnp.int32),
-        jnp.full(DEVICES, share, jnp.int32),
-        jnp.full(DEVICES, STEPS),
-        jnp.zeros(DEVICES, bool),
-        jnp.arange(DEVICES),
+    samples = np.random.default_rng(0).permutation(DEVICES * share).reshape(DEVICES, share).astype(np.int32)
+    counts = jnp.full(DEVICES, share, jnp.int32)
+    own = TrainingInputs(
+        copy=each,
+        own_gradient=None,
+        held=HeldSamples(jnp.asarray(samples), counts),
+        trained_count=counts,
+        flipped=jnp.zeros(DEVICES, bool),
+        iterations=jnp.full(DEVICES, STEPS),
+        index=jnp.arange(DEVICES),
     )
-    shared = Common(run_key(0), jnp.asarray(0), jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels))
+    shared = SharedInputs(run_key(0), jnp.asarray(0), jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels))
     capacity = sufficient_capacity(learning.batch_size, share, 1e-5)
     protections = {
         "plain": None,
@@ -76,8 +77,8 @@ def _training_forms() -> dict[str, Callable[[], object]]:
     }
 
     def form(protection: Protection | None) -> Callable[[], object]:
-        train = training_map(LocalTraining(model, learning.batch_size, 0.01, 0.0, protection))
-        return lambda: jax.block_until_ready(train(shared, work))
+        program = training_program(LocalTraining(model, learning.batch_size, 0.01, 0.0, protection))
+        return lambda: jax.block_until_ready(program(shared, own))
 
     return {name: form(protection) for name, protection in protections.items()}
 

@@ -29,9 +29,9 @@ def one_size(devices: int, rounds: int, precision: str) -> dict[str, Any]:
     """Seconds per round and bytes, of one size, in this process."""
     import jax
 
-    from fairwave import schemes
     from fairwave.data import sources
-    from fairwave.engine.round import Cell
+    from fairwave.engine.cell import SimulatedCell
+    from fairwave.extensions import SCHEMES
     from fairwave.learning.models import model_of
     from fairwave.scenario.loading import load_scenario
 
@@ -40,7 +40,7 @@ def one_size(devices: int, rounds: int, precision: str) -> dict[str, Any]:
     for name, exchange in (("round", "false"), ("with_exchange", "true")):
         settings = [f"cell.num_devices={devices}", f"learning.precision={precision}"]
         scenario = load_scenario("paper", [*settings, f"learning.gradient_exchange={exchange}"])
-        cell = Cell(scenario, schemes.ALL["proposed"], model_of(scenario.learning), data)
+        cell = SimulatedCell(scenario, SCHEMES["proposed"], model_of(scenario.learning), data)
         state, seconds = cell.start(), []
         for number in range(WARM_UP + rounds):
             began = time.perf_counter()
@@ -51,8 +51,8 @@ def one_size(devices: int, rounds: int, precision: str) -> dict[str, Any]:
         found["iterations"] = float(record.plan.local_iterations.mean())
         found["test_accuracy"] = float(record.test_accuracy)
     found["training"] = _timed(_training(cell, state), rounds)
-    told = jax.local_devices()[0].memory_stats() or {}
-    found["peak_bytes"] = told.get("peak_bytes_in_use", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    memory = jax.local_devices()[0].memory_stats() or {}
+    found["peak_bytes"] = memory.get("peak_bytes_in_use", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
     return found
 
 
@@ -61,19 +61,31 @@ def _training(cell: Any, state: Any) -> Callable[[], object]:
     import jax
     import jax.numpy as jnp
 
-    from fairwave.engine.device_programs import Common, training_map
-    from fairwave.engine.device_side import Work
+    from fairwave.double_precision import double_precision
+    from fairwave.engine.device_programs import training_program
+    from fairwave.engine.device_side import HeldSamples, SharedInputs, TrainingInputs, local_training
 
-    with jax.enable_x64(True):
-        ninety = jnp.full(cell.devices.shape, 90)
-        own, counts = cell.window.at(jnp.asarray(0)), cell.counts
-        honest = jnp.zeros(cell.devices.shape, bool)
-        work = Work(state.received.each, None, own, counts, counts, ninety, honest, cell.devices)
-        common = Common(cell.root, jnp.asarray(0), *cell.samples, state.received.models)
+    access_point, devices, copies = cell.access_point, cell.honest_devices, state.server.copies
+    scheme, protection = access_point.rules.scheme, access_point.enforced.protection
+    program = training_program(local_training(cell.scenario, scheme, access_point.model, protection))
+    with double_precision():
+        first, indices = jnp.asarray(0), access_point.devices
+        shared = SharedInputs(
+            access_point.root, first, *devices.samples, models=copies.shared_models, make_copy=copies.make_copy
+        )
+        own = TrainingInputs(
+            copy=copies.of_devices,
+            own_gradient=None,
+            held=HeldSamples(devices.held(first), access_point.counts),
+            trained_count=access_point.counts,
+            flipped=jnp.zeros(indices.shape, bool),
+            iterations=jnp.full(indices.shape, 90),
+            index=indices,
+        )
 
     def train() -> None:
-        with jax.enable_x64(True):
-            jax.block_until_ready(training_map(cell.training)(common, work, cell.execution))
+        with double_precision():
+            jax.block_until_ready(program(shared, own))
 
     return train
 

@@ -18,7 +18,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordD
 from flwr.clientapp import ClientApp
 from torch.nn.functional import cross_entropy
 
-VERSION = 1
+VERSION = 2
 ITERATIONS, BATCH, LEARNING_RATE, GRADIENT_WEIGHT = 80, 128, 0.01, 0.01
 
 
@@ -88,19 +88,19 @@ def _tensors(message: Message, record: str) -> dict[str, torch.Tensor]:
 
 
 def _answer(message: Message, device: TorchDevice, arrays: dict[str, torch.Tensor]) -> Message:
-    told = {
+    values = {
         "version": VERSION,
         "round": message.content["fairwave.task"]["round"],
         "status": "sent",
         "num-examples": len(device.labels),
         "spent": 0,
-        "diary": 0,
+        "state-name": 0,
         "exhausted": 0,
         "reported-noise-std": 0.0,
         "reported-loss": float("nan"),
     }
     named = ArrayRecord({name: Array(np.asarray(value)) for name, value in arrays.items()})
-    return Message(RecordDict({"fairwave.answer": ConfigRecord(told), "arrays": named}), reply_to=message)
+    return Message(RecordDict({"fairwave.answer": ConfigRecord(values), "arrays": named}), reply_to=message)
 
 
 def main() -> None:
@@ -116,10 +116,8 @@ def main() -> None:
     data = load("mnist")
     scenario = load_scenario("small", ["cell.num_devices=3"])
     own = slice(0, scenario.data.samples_per_device)
-    torch_app = app_of_torch(
-        TorchDevice(torch.from_numpy(data.train_inputs[own]).float().flatten(1) / 255.0,
-                    torch.from_numpy(data.train_labels[own]).long())
-    )  # fmt: skip
+    inputs = torch.from_numpy(data.train_inputs[own]).float().flatten(1) / 255.0
+    torch_app = app_of_torch(TorchDevice(inputs, torch.from_numpy(data.train_labels[own]).long()))
     agreement = Agreement(Order(scenario, ("proposed",), (0,), 5), Settings(telemetry=True, energy="model"))
     with tempfile.TemporaryDirectory() as folder:
         own_app = app_of(lambda: agreement, Path(folder) / "devices")

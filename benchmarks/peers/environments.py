@@ -70,6 +70,10 @@ def versions(environment: str) -> dict[str, str]:
     )
     told = subprocess.run(
         [program(environment), "-c", ask, *TOLD],
-        env=variables(environment), capture_output=True, text=True, check=True, timeout=60,
-    )  # fmt: skip
+        env=variables(environment),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     return dict(json.loads(told.stdout))

@@ -26,34 +26,50 @@ import numpy as np
 from candidate import Wire
 
 import fairwave
-from fairwave import schemes
 from fairwave.data import sources
+from fairwave.double_precision import double_precision
+from fairwave.engine.cell import SimulatedCell
 from fairwave.engine.device_map import BEST_HERE, DeviceMap
-from fairwave.engine.device_programs import Common, Held, training_map
-from fairwave.engine.device_side import LocalTraining, Work, exchanges_gradients, update_noise
-from fairwave.engine.round import Cell
-from fairwave.engine.state import RoundRecord, State
+from fairwave.engine.device_programs import training_program
+from fairwave.engine.device_side import (
+    HeldSamples,
+    LocalTraining,
+    SharedInputs,
+    TrainingInputs,
+    exchanges_gradients,
+    update_noise,
+)
+from fairwave.engine.round_record import RoundRecord
+from fairwave.engine.state import State
+from fairwave.extensions import SCHEMES
 from fairwave.keys import run_key
 from fairwave.learning.local import train, update_of
 from fairwave.learning.loss import CHUNK
 from fairwave.learning.models import model_of
+from fairwave.runs.experiment import Experiment
 from fairwave.runs.order import Order, Track
-from fairwave.runs.session import Step, run
+from fairwave.runs.session import TrackProgress, run
 from fairwave.runs.store import RunStore
-from fairwave.runs.training import Workshop
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
 
-SCHEMES = {jobs.PAPER.name: "proposed", jobs.TINY.name: "no_privacy"}
+SCHEME_OF = {jobs.PAPER.name: "proposed", jobs.TINY.name: "no_privacy"}
 SETTINGS = {
     jobs.PAPER.name: (),
     jobs.TINY.name: (
-        "cell.num_devices=1000", "cell.participants=10", "learning.model=softmax", "learning.layer_sizes=[784,10]",
-        "learning.batch_size=10", "learning.learning_rate=0.03", "learning.gradient_exchange=false",
-        "compute.min_iterations=6", "compute.max_iterations=6", "privacy.local_noise=false",
+        "cell.num_devices=1000",
+        "cell.participants=10",
+        "learning.model=softmax",
+        "learning.layer_sizes=[784,10]",
+        "learning.batch_size=10",
+        "learning.learning_rate=0.03",
+        "learning.gradient_exchange=false",
+        "compute.min_iterations=6",
+        "compute.max_iterations=6",
+        "privacy.local_noise=false",
         "run.evaluate_every=20",
     ),
-}  # fmt: skip
+}
 TRIED, TESTED = 1_000, 10_000
 """Test samples on which every copy is tried, and those on which the new model is."""
 MOST_ROUNDS = 100_000
@@ -71,19 +87,19 @@ class Gate:
         self._condition, self._until, self._closed = threading.Condition(), 1, False
 
     def __enter__(self) -> None:
-        self._compute = compute = Cell.round
+        self._compute = compute = SimulatedCell.round
 
-        def in_turn(cell: Cell, state: State, number: int) -> tuple[State, RoundRecord]:
+        def in_turn(cell: SimulatedCell, state: State, number: int) -> tuple[State, RoundRecord]:
             with self._condition:
                 self._condition.wait_for(lambda: self._closed or number < self._until)
             if self._closed:
                 raise Enough
             return compute(cell, state, number)
 
-        Cell.round = in_turn
+        SimulatedCell.round = in_turn
 
     def __exit__(self, *rest: object) -> None:
-        Cell.round = self._compute
+        SimulatedCell.round = self._compute
 
     def open(self, until: int | None) -> None:
         """Up to that many rounds; None ends all."""
@@ -97,17 +113,21 @@ def scenario_of(job: jobs.Job) -> Scenario:
     return load_scenario("paper", list(SETTINGS[job.name]))
 
 
-def train_rounds(job: jobs.Job, each: Callable[[Common, Any, jax.Array, jax.Array], Any], also: Passes = ()) -> None:
-    """Rounds of local training and the mean: `each(common, params, ...)` gives every client's update, and `also`."""
+Each = Callable[[SharedInputs, Any, jax.Array, jax.Array], Any]
+"""From shared inputs, the global model, all holdings and the round's clients to every client's update."""
+
+
+def train_rounds(job: jobs.Job, each: Each, also: Passes = ()) -> None:
+    """Rounds of local training and the mean; `also` are passes that `each` computes besides the job's."""
     wire, data, rng = Wire(), sources.load("mnist"), job.rng(2)
-    with jax.enable_x64(True):
+    with double_precision():
         params = [{"weight": jnp.asarray(weight), "bias": jnp.asarray(bias)} for weight, bias in job.weights()]
         holdings = jnp.asarray(job.holdings(), jnp.int32)
         samples = jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels)
         number, root = 0, run_key(0)
         while True:
-            common = Common(root, jnp.asarray(number), *samples)
-            updates = each(common, params, holdings, jnp.asarray(job.chosen(rng)))
+            shared = SharedInputs(root, jnp.asarray(number), *samples)
+            updates = each(shared, params, holdings, jnp.asarray(job.chosen(rng)))
             params = jax.block_until_ready(_moved(params, updates))
             number += 1
             if not wire.turn():
@@ -126,46 +146,60 @@ def steps(job: jobs.Job) -> None:
     learning = scenario_of(job).learning
     model = model_of(learning)
 
-    def one(shared: tuple[Common, Any, jax.Array], client: jax.Array) -> Any:
-        common, params, holdings = shared
-        key = jax.random.fold_in(jax.random.fold_in(common.root, common.number), client)
-        samples = common.samples(Held(holdings[client], jnp.asarray(job.held, jnp.int32)))
+    def one(given: tuple[SharedInputs, Any, jax.Array], client: jax.Array) -> Any:
+        shared, params, holdings = given
+        key = jax.random.fold_in(jax.random.fold_in(shared.root, shared.round_index), client)
+        samples = shared.samples(HeldSamples(holdings[client], jnp.asarray(job.held, jnp.int32)))
         trained = train(
-            model, params, None, samples, key=key, iterations=jnp.asarray(job.steps), batch_size=job.batch,
+            model,
+            params,
+            None,
+            samples,
+            key=key,
+            iterations=jnp.asarray(job.steps),
+            batch_size=job.batch,
             learning_rate=job.learning_rate,
-        )  # fmt: skip
+        )
         return update_of(trained, params)
 
     mapped, execution = DeviceMap(one), BEST_HERE.for_steps(learning.num_parameters(), job.batch)
-    train_rounds(job, lambda common, params, holdings, chosen: mapped((common, params, holdings), chosen, execution))
+    train_rounds(job, lambda shared, params, holdings, chosen: mapped((shared, params, holdings), chosen, execution))
 
 
 def training(job: jobs.Job) -> None:
     """The engine's local training, as a round calls it."""
-    mapped = training_map(LocalTraining(model_of(scenario_of(job).learning), job.batch, job.learning_rate, 0.0))
+    program = training_program(LocalTraining(model_of(scenario_of(job).learning), job.batch, job.learning_rate, 0.0))
     rows = min(CHUNK, job.held)
     losses = jobs.Pass(rows, False, job.cohort * job.held // rows)
-    held, taken = jnp.full(job.cohort, job.held, jnp.int32), jnp.full(job.cohort, job.steps)
+    counts, iterations = jnp.full(job.cohort, job.held, jnp.int32), jnp.full(job.cohort, job.steps)
     honest = jnp.zeros(job.cohort, bool)
 
-    def each(common: Common, params: Any, holdings: jax.Array, chosen: jax.Array) -> Any:
-        received = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (job.cohort, *leaf.shape)), params)
-        return mapped(common, Work(received, None, holdings[chosen], held, held, taken, honest, chosen)).update
+    def each(shared: SharedInputs, params: Any, holdings: jax.Array, chosen: jax.Array) -> Any:
+        own = TrainingInputs(
+            copy=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (job.cohort, *leaf.shape)), params),
+            own_gradient=None,
+            held=HeldSamples(holdings[chosen], counts),
+            trained_count=counts,
+            flipped=honest,
+            iterations=iterations,
+            index=chosen,
+        )
+        return program(shared, own).update
 
     train_rounds(job, each, (losses,))
 
 
 def whole(job: jobs.Job) -> None:
     """Whole rounds into a store, as `fairwave run` does them."""
-    wire, scenario, scheme = Wire(), scenario_of(job), SCHEMES[job.name]
+    wire, scenario, scheme = Wire(), scenario_of(job), SCHEME_OF[job.name]
     reached = 0.0
     gate = Gate()
 
-    def watch(step: Step) -> None:
+    def watch(progress: TrackProgress) -> None:
         nonlocal reached
-        reached = reached if math.isnan(step.test_accuracy) else step.test_accuracy
-        if step.rounds:
-            gate.open(step.rounds + wire.left if wire.turn() else None)
+        reached = reached if math.isnan(progress.test_accuracy) else progress.test_accuracy
+        if progress.rounds:
+            gate.open(progress.rounds + wire.left if wire.turn() else None)
 
     with tempfile.TemporaryDirectory() as folder:
         with contextlib.suppress(Enough), gate:
@@ -193,7 +227,7 @@ def whole_round(scenario: Scenario, scheme: str, local_steps: int) -> list[jobs.
     return [
         jobs.Pass(scenario.learning.batch_size, True, local_steps),
         # Received copies on all data of their devices, with gradients where these are exchanged.
-        jobs.Pass(rows, exchanges_gradients(scenario, schemes.ALL[scheme]), asked * chunks),
+        jobs.Pass(rows, exchanges_gradients(scenario, SCHEMES[scheme]), asked * chunks),
         jobs.Pass(rows, False, asked * chunks),  # losses after training
         *(evaluation if scenario.run.evaluate_every == 1 else ()),
     ]
@@ -201,7 +235,7 @@ def whole_round(scenario: Scenario, scheme: str, local_steps: int) -> list[jobs.
 
 def passes(job: jobs.Job) -> list[jobs.Pass]:
     """Of a whole round with the mean number of planned steps."""
-    scenario, scheme = scenario_of(job), SCHEMES[job.name]
+    scenario, scheme = scenario_of(job), SCHEME_OF[job.name]
     plans = fairwave.plan(scenario, ["proposed" if scheme == "proposed" else "max_power"], draws=20)
     each = float(np.nanmean(plans["local_iterations"].values))
     return whole_round(scenario, scheme, round(each * (scenario.cell.participants or scenario.cell.num_devices)))
@@ -211,13 +245,13 @@ def plans(folder: Path) -> dict[str, Any]:
     """The first model of a run and, by scheme, what each device did in each round, and how it ended."""
     store = RunStore(folder)
     order, told = store.order, {}
-    first = Workshop(order).cell(next(order.tracks())).start().global_params
+    first = Experiment(order).cell(next(order.tracks())).start().server.global_params
     for track in order.tracks():
         records = store.records(track)
         told[track.scheme] = {
             name: [record[name].tolist() for record in records]
             for name in ("local_iterations", "delivered", "noise_std", "test_accuracy", "global_loss")
-        } | {"update_std": update_noise(order.scenario, schemes.ALL[track.scheme])}
+        } | {"update_std": update_noise(order.scenario, SCHEMES[track.scheme])}
     store.close()
     weights = [np.asarray(layer[name]).tolist() for layer in first for name in ("weight", "bias")]
     return {"weights": weights, "schemes": told}

@@ -48,9 +48,15 @@ class Running:
         self._begun = time.perf_counter()
         with log.open("w") as errors:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=HERE,
-                env=variables | {STARTED: repr(time.time())}, start_new_session=True,
-            )  # fmt: skip
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                cwd=HERE,
+                env=variables | {STARTED: repr(time.time())},
+                start_new_session=True,
+            )
         threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
 
     def _read(self, lines: IO[str]) -> None:

@@ -141,11 +141,27 @@ def accuracy(weights: Weights) -> float:
 
 
 PAPER = Job(
-    "paper-round", "10 clients, 90 steps of 128 samples, MLP 784-128-64-10", (784, 128, 64, 10), 10, 10, 90, 128, 0.01,
-    True, 1,
-)  # fmt: skip
+    name="paper-round",
+    title="10 clients, 90 steps of 128 samples, MLP 784-128-64-10",
+    layers=(784, 128, 64, 10),
+    clients=10,
+    cohort=10,
+    steps=90,
+    batch=128,
+    learning_rate=0.01,
+    replace=True,
+    rounds_per_turn=1,
+)
 TINY = Job(
-    "tiny-clients", "10 of 1,000 clients, 6 steps of 10 samples, softmax regression 784-10", (784, 10), 1_000, 10, 6,
-    10, 0.03, False, 20,
-)  # fmt: skip
+    name="tiny-clients",
+    title="10 of 1,000 clients, 6 steps of 10 samples, softmax regression 784-10",
+    layers=(784, 10),
+    clients=1_000,
+    cohort=10,
+    steps=6,
+    batch=10,
+    learning_rate=0.03,
+    replace=False,
+    rounds_per_turn=20,
+)
 ALL = {job.name: job for job in (PAPER, TINY)}

@@ -29,19 +29,22 @@ def candidates(job: jobs.Job) -> list[Candidate]:
             "fairwave-training", "fairwave, local training with losses", OWN, "python", (*own, "training", job.name)
         ),
         Candidate(
-            WHOLE, "fairwave, whole round, stored", OWN, "python", (*own, "whole", job.name), same_job=not large,
+            WHOLE,
+            "fairwave, whole round, stored",
+            OWN,
+            "python",
+            (*own, "whole", job.name),
+            same_job=not large,
             limit=WHOLE_LIMIT,
         ),
-        Candidate(
-            "numpy", f"NumPy, {many}", OWN, "python", ("numpy_rounds.py", job.name, threads), ONE_THREAD
-        ),
+        Candidate("numpy", f"NumPy, {many}", OWN, "python", ("numpy_rounds.py", job.name, threads), ONE_THREAD),
         Candidate("pytorch", f"PyTorch loop, {many}", "pytorch", "python", ("torch_rounds.py", job.name, threads)),
         Candidate(
             "flower", f"Flower simulation, {cores} actors", "flower", "python", ("flower_rounds.py", job.name, cores)
         ),
         Candidate("pfl", f"pfl, 1 process, {many}", "pfl", "python", ("pfl_rounds.py", job.name, threads)),
         Candidate("fedjax", "FedJAX, jit", "fedjax", "python", ("fedjax_rounds.py", job.name)),
-    ]  # fmt: skip
+    ]
     if large:
         split = ("--standalone", "--nproc-per-node", cores, "pfl_rounds.py", job.name, "1")
         found.insert(-1, Candidate("pfl-torchrun", f"pfl, {cores} processes", "pfl", "torchrun", split, ONE_THREAD))
@@ -65,8 +68,13 @@ def completed(candidate: Candidate, job: jobs.Job) -> Candidate:
         return candidate
     told = subprocess.run(
         [program(OWN), "fairwave_rounds.py", "passes", job.name],
-        cwd=HERE, env=variables(OWN), capture_output=True, text=True, timeout=PASSES_LIMIT_S, check=False,
-    )  # fmt: skip
+        cwd=HERE,
+        env=variables(OWN),
+        capture_output=True,
+        text=True,
+        timeout=PASSES_LIMIT_S,
+        check=False,
+    )
     if told.returncode:
         raise Failed((told.stderr.strip().splitlines() or ["no passes"])[-1])
     return _limit(candidate.name, candidate.label, job.layers, [jobs.Pass(*one) for one in json.loads(told.stdout)])

@@ -1,6 +1,8 @@
 """fairwave: utility-fair, differentially private federated learning over a wireless cell.
 
-Nothing heavy is imported until it is used, so that `fairwave --help` answers at once.
+Everything that a program needs is here; nothing heavy is imported until it is used, so that `fairwave --help` answers
+at once. To run: `simulate`, `plan`, `open_run`, `load_scenario`. To extend: `Scheme`, `Rule`, `Behaviour`, `Defence`,
+`Model`, `ModelKind`, `DataSet`, `DataSource`, `FadingLaw`, and `add`.
 """
 
 from __future__ import annotations
@@ -8,23 +10,93 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from fairwave.errors import (
+    ArgumentError,
+    AuditError,
+    FairwaveError,
+    FederationError,
+    OutputError,
+    ScenarioError,
+    SolveError,
+    StoreError,
+)
+
 if TYPE_CHECKING:
+    from fairwave.adversaries.behaviour import Behaviour
+    from fairwave.data.sources import DataSet, DataSource
+    from fairwave.defences.defence import Defence
+    from fairwave.extensions import add
+    from fairwave.learning.model import Model
+    from fairwave.learning.models import ModelKind
     from fairwave.planner.plan import plan
-    from fairwave.runs.simulate import simulate
+    from fairwave.policy.rule import Rule
+    from fairwave.policy.updates import Updates
+    from fairwave.runs.open_run import Run, open_run
+    from fairwave.runs.simulate import Simulation, simulate
+    from fairwave.scenario.fading_laws import FadingLaw
     from fairwave.scenario.loading import load_scenario
     from fairwave.scenario.parameters import Scenario
+    from fairwave.schemes.scheme import Scheme
 
-__all__ = ["Scenario", "load_scenario", "plan", "simulate"]
+    __version__: str
 
 _HOME = {
+    "Behaviour": "fairwave.adversaries.behaviour",
+    "DataSet": "fairwave.data.sources",
+    "DataSource": "fairwave.data.sources",
+    "Defence": "fairwave.defences.defence",
+    "FadingLaw": "fairwave.scenario.fading_laws",
+    "Model": "fairwave.learning.model",
+    "ModelKind": "fairwave.learning.models",
+    "Rule": "fairwave.policy.rule",
+    "Run": "fairwave.runs.open_run",
     "Scenario": "fairwave.scenario.parameters",
+    "Scheme": "fairwave.schemes.scheme",
+    "Simulation": "fairwave.runs.simulate",
+    "Updates": "fairwave.policy.updates",
+    "add": "fairwave.extensions",
     "load_scenario": "fairwave.scenario.loading",
+    "open_run": "fairwave.runs.open_run",
     "plan": "fairwave.planner.plan",
     "simulate": "fairwave.runs.simulate",
 }
 
+__all__ = [
+    "ArgumentError",
+    "AuditError",
+    "Behaviour",
+    "DataSet",
+    "DataSource",
+    "Defence",
+    "FadingLaw",
+    "FairwaveError",
+    "FederationError",
+    "Model",
+    "ModelKind",
+    "OutputError",
+    "Rule",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "Scheme",
+    "Simulation",
+    "SolveError",
+    "StoreError",
+    "Updates",
+    "__version__",
+    "add",
+    "load_scenario",
+    "open_run",
+    "plan",
+    "simulate",
+]
+
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("fairwave")
     if name not in _HOME:
         raise AttributeError(f"module 'fairwave' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

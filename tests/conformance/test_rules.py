@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.special import lambertw
 
-from fairwave.policy import rules
+from fairwave.extensions import RULES
 from fairwave.policy.device_plan import Case, DevicePlan, plan_round
 from tests.oracles import brute_force
 from tests.oracles.devices import random_devices
 from tests.oracles.fleet import fleet_of, plans_of
 
-NAMES = list(rules.ALL)
+NAMES = list(RULES)
 COUNT = 4_000
 
 
@@ -25,7 +25,7 @@ def devices() -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module", params=NAMES)
 def planned(request, devices) -> tuple[str, DevicePlan]:
-    return request.param, plans_of(rules.ALL[request.param], fleet_of(devices))
+    return request.param, plans_of(RULES[request.param], fleet_of(devices))
 
 
 def test_all_numbers_are_finite(planned):
@@ -71,7 +71,7 @@ def test_outage_spends_nothing(planned):
 
 
 def test_no_rule_beats_the_proposed_utility(planned, devices):
-    best = plans_of(rules.ALL["proposed"], fleet_of(devices))
+    best = plans_of(RULES["proposed"], fleet_of(devices))
     sent = np.asarray(best.case) != Case.OUTAGE
     ours = np.asarray(best.optimal_utility)[sent]
     iterations = np.asarray(best.optimal_iterations)[sent]
@@ -84,10 +84,10 @@ def test_no_rule_beats_the_proposed_utility(planned, devices):
 def test_a_device_alone_plans_as_in_the_crowd(name, devices):
     """The simulator maps the very function that a single device runs."""
     fleet = fleet_of({key: value[:6] for key, value in devices.items()})
-    together = plans_of(rules.ALL[name], fleet)
+    together = plans_of(RULES[name], fleet)
     for index in range(6):
         member = jax.tree.map(lambda leaf, index=index: leaf[index], fleet)
-        alone = plan_round(rules.ALL[name], member.device, jnp.ones(()), member.preferences, member.effort)
+        alone = plan_round(RULES[name], member.device, jnp.ones(()), member.preferences, member.effort)
         for ours, theirs in zip(jax.tree.leaves(alone), jax.tree.leaves(together), strict=True):
             np.testing.assert_allclose(ours, theirs[index], rtol=1e-12, atol=1e-15)
 
@@ -96,8 +96,8 @@ def test_a_device_alone_plans_as_in_the_crowd(name, devices):
 def test_relabelling_devices_relabels_the_plan(name, devices):
     few = {key: value[:64] for key, value in devices.items()}
     order = np.random.default_rng(1).permutation(64)
-    before = plans_of(rules.ALL[name], fleet_of(few))
-    after = plans_of(rules.ALL[name], fleet_of({key: value[order] for key, value in few.items()}))
+    before = plans_of(RULES[name], fleet_of(few))
+    after = plans_of(RULES[name], fleet_of({key: value[order] for key, value in few.items()}))
     for one, other in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
         np.testing.assert_allclose(np.asarray(one)[order], other, rtol=1e-12, atol=1e-15)
 
@@ -105,8 +105,8 @@ def test_relabelling_devices_relabels_the_plan(name, devices):
 def test_single_precision_is_close_to_double(devices):
     """What the simulator may run in: float32 differs from float64 by rounding, not by case."""
     fleet = fleet_of({key: value[:500] for key, value in devices.items()})
-    double = plans_of(rules.ALL["proposed"], fleet)
-    single = plans_of(rules.ALL["proposed"], jax.tree.map(lambda leaf: leaf.astype(jnp.float32), fleet))
+    double = plans_of(RULES["proposed"], fleet)
+    single = plans_of(RULES["proposed"], jax.tree.map(lambda leaf: leaf.astype(jnp.float32), fleet))
     assert single.energy_j.dtype == jnp.float32
     assert np.mean(np.asarray(single.case) == np.asarray(double.case)) > 0.98
     both = (np.asarray(single.case) == np.asarray(double.case)) & (np.asarray(double.case) != Case.OUTAGE)
@@ -119,7 +119,7 @@ def test_comparison_rules_solve_their_own_problem(name, devices):
     """Exhaustive search over feasible choices, for the objective that each of these rules states."""
     few = {key: value[:400] for key, value in devices.items()}
     fleet = fleet_of(few)
-    plan = plans_of(rules.ALL[name], fleet)
+    plan = plans_of(RULES[name], fleet)
     sent = np.flatnonzero(np.asarray(plan.case) != Case.OUTAGE)
     d = {key: value[sent] for key, value in few.items()}
     iterations, log_snr = feasible_grid(d, 200)
@@ -154,7 +154,7 @@ def test_energy_and_delay_is_the_published_closed_form():
     few = random_devices(count, seed=31)
     few = few | {"circuit_power_w": np.zeros(count), "amplifier_efficiency": np.ones(count)}
     fleet = fleet_of(few)
-    plan = plans_of(rules.ALL["fedl"], fleet)
+    plan = plans_of(RULES["fedl"], fleet)
     noise_w = 1.0 / few["gain"]
     exponent = 1.0 + lambertw((np.asarray(fleet.preferences.delay_price_w) / noise_w - 1.0) / np.e).real
     closed_form_s = few["payload_bits"] * np.log(2) / few["bandwidth_hz"] / exponent

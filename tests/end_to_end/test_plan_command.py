@@ -17,7 +17,7 @@ import pytest
 import xarray as xr
 
 import fairwave as package
-from fairwave.policy import rules
+from fairwave.extensions import RULES
 from tests.end_to_end.command_line import fairwave
 
 COLUMNS = {
@@ -48,7 +48,7 @@ def test_json_has_every_column_and_the_regression_values(run):
 def test_table_names_policies_and_fairness(run):
     outcome = run("plan", "small", "--no-fading", "--policies", "all")
     assert outcome.code == 0
-    assert all(name in outcome.out for name in rules.ALL)
+    assert all(name in outcome.out for name in RULES)
     assert "Jain" in outcome.out and "interior" in outcome.out
 
 

@@ -202,15 +202,15 @@ def test_progress_is_told_line_by_line_where_there_is_no_terminal(cli, tmp_path)
 def test_estimates_leave_the_compilation_out():
     from fairwave.cli.progress import Board, duration
     from fairwave.runs.order import Track
-    from fairwave.runs.session import Step
+    from fairwave.runs.session import TrackProgress
 
     now = 0.0
     board = Board(10, clock=lambda: now)
-    board.take(Step(Track("proposed", 0), 0))
+    board.take(TrackProgress(Track("proposed", 0), 0))
     now = 100.0
-    board.take(Step(Track("proposed", 0), 1, 2.0, 0.1, 0.001))
+    board.take(TrackProgress(Track("proposed", 0), 1, 2.0, 0.1, 0.001))
     assert "estimating" in board.headline()
     now = 102.0
-    board.take(Step(Track("proposed", 0), 2, 2.0, 0.1, 0.001))
+    board.take(TrackProgress(Track("proposed", 0), 2, 2.0, 0.1, 0.001))
     assert board.seconds_left() == pytest.approx(16.0)
     assert (duration(59.4), duration(61), duration(7_260)) == ("59 s", "1 min 01 s", "2 h 01 min")

@@ -18,10 +18,10 @@ from fairwave.federate.in_process import federate_in_process
 from fairwave.federate.protocol import NamedArrays, named_arrays
 from fairwave.federate.settings import Settings
 from fairwave.privacy.ledger import ReleaseEvent
+from fairwave.runs.experiment import Experiment, run_rounds
 from fairwave.runs.folder import DEVICES, MODELS
 from fairwave.runs.order import Order, Track
 from fairwave.runs.store import RunStore
-from fairwave.runs.training import Workshop, iterate
 from fairwave.scenario.loading import load_scenario
 
 TINY = (
@@ -40,7 +40,7 @@ Meddle = Callable[[ClientApp, Message, Context], Message]
 
 
 def tiny(*overrides: str, preset: str = "small", rounds: int = 3, scheme: str = "proposed") -> Order:
-    return Order(load_scenario(preset, [*TINY, *overrides]), (scheme,), (0,), rounds)
+    return Order.checked(load_scenario(preset, [*TINY, *overrides]), (scheme,), (0,), rounds)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,8 +89,9 @@ def model_of_round(folder: Path, number: int, track: Track = TRACK) -> NamedArra
 
 def simulated(order: Order) -> list[tuple[NamedArrays, Arrays]]:
     """Model and record of every round, by the simulator."""
-    cell = Workshop(order).cell(next(order.tracks()))
-    return [(named_arrays(state.global_params), as_arrays(record)) for state, record in iterate(cell, order.rounds)]
+    cell = Experiment(order).cell(next(order.tracks()))
+    done = run_rounds(cell, order.rounds)
+    return [(named_arrays(each.state.server.global_params), as_arrays(each.record)) for each in done]
 
 
 def close(one: NamedArrays, other: NamedArrays, tolerance: float = 1e-6) -> bool:

@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Context, Message
@@ -20,8 +21,9 @@ from fairwave.federate.client import DeviceClient
 from fairwave.federate.flower_records import ANSWER
 from fairwave.federate.protocol import Answer, NamedArrays, Phase, Status, Task, named_arrays
 from fairwave.federate.settings import Settings
-from fairwave.federate.setup import Premises, device_client
-from fairwave.federate.step_charges import Account
+from fairwave.federate.setup import access_point, device_client
+from fairwave.federate.step_charges import StepCharges
+from fairwave.runs.experiment import Experiment
 from fairwave.runs.order import Order, Track
 from tests.federate.parties import Outcome, federated, tiny
 
@@ -30,50 +32,51 @@ HARDENED = Settings(quorum=0.3, wait_s=1.0, patience=1)
 PRIVATE = ("privacy.noise_source=hardened", "privacy.max_epsilon=unset")
 TRACK = Track("proposed", 0)
 
-Event = st.tuples(st.sampled_from(["answer", "silent", "failed try", "lost diary"]), st.integers(LEAST, MOST))
+Event = st.tuples(st.sampled_from(["answer", "silent", "failed try", "lost state"]), st.integers(LEAST, MOST))
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.lists(Event, min_size=1, max_size=4), min_size=1, max_size=8))
 def test_the_charge_is_never_below_the_truth(rounds: list[list[tuple[str, int]]]) -> None:
-    """One device lives through any mixture of good answers, silence, tries that failed, and diaries that are lost."""
-    account, charged, released = Account(1), np.zeros(1, np.int64), 0
-    diary, spent, fresh = 1, 0, True
+    """One device lives through any mixture of good answers, silence, tries that failed, and lost client states."""
+    charges, charged, released = StepCharges(1), np.zeros(1, np.int64), 0
+    state_name, spent, fresh = 1, 0, True
     for tries in rounds:
         answer = None
         for what, steps in tries:
-            if what == "lost diary" and not fresh:  # between two tries, or between rounds
-                diary, spent, fresh = diary + 1, 0, True
+            if what == "lost state" and not fresh:  # between two tries, or between rounds
+                state_name, spent, fresh = state_name + 1, 0, True
             released, spent, fresh = released + steps, spent + steps, False
-            answer = Answer(0, Status.SENT, spent=spent, diary=diary) if what in ("answer", "lost diary") else None
-        told = {} if answer is None else {0: answer}
-        charged += account.charge(charged, told, {0: len(tries)}, np.array([LEAST]), np.array([MOST]))
+            answered = what in ("answer", "lost state")
+            answer = Answer(0, Status.SENT, spent=spent, state_name=state_name) if answered else None
+        answers = {} if answer is None else {0: answer}
+        charged += charges.charge(charged, answers, {0: len(tries)}, np.array([LEAST]), np.array([MOST]))
         assert charged[0] >= released
-        account = Account(1, [account.arrays()])  # as after a restart
+        charges = StepCharges(1, [charges.arrays()])  # as after a restart
 
 
 def test_a_quiet_federation_is_charged_exactly() -> None:
-    account, charged, spent = Account(1), np.zeros(1, np.int64), 0
+    charges, charged, spent = StepCharges(1), np.zeros(1, np.int64), 0
     for _ in range(5):
         spent += 87
-        answer = Answer(0, Status.SENT, spent=spent, diary=7)
-        charged += account.charge(charged, {0: answer}, {0: 1}, np.array([LEAST]), np.array([MOST]))
+        answer = Answer(0, Status.SENT, spent=spent, state_name=7)
+        charged += charges.charge(charged, {0: answer}, {0: 1}, np.array([LEAST]), np.array([MOST]))
     assert charged[0] == 5 * 87
 
 
 def test_what_was_missed_is_charged_with_the_next_answer_whatever_that_is() -> None:
     for status in Status:
-        account = Account(1)
-        told = Answer(0, Status.SENT, spent=90, diary=7)
-        first = account.charge(np.zeros(1, np.int64), {0: told}, {0: 1}, *_bounds())
-        late = Answer(1, status, spent=250, diary=7)
-        assert account.charge(first, {0: late}, {0: 1}, *_bounds())[0] == 160
+        charges = StepCharges(1)
+        reported = Answer(0, Status.SENT, spent=90, state_name=7)
+        first = charges.charge(np.zeros(1, np.int64), {0: reported}, {0: 1}, *_bounds())
+        late = Answer(1, status, spent=250, state_name=7)
+        assert charges.charge(first, {0: late}, {0: 1}, *_bounds())[0] == 160
 
 
-def test_whoever_tells_nothing_is_charged_the_least() -> None:
-    account = Account(1)
+def test_whoever_reports_nothing_is_charged_the_least() -> None:
+    charges = StepCharges(1)
     mute = Answer(0, Status.SENT)
-    assert account.charge(np.zeros(1, np.int64), {0: mute}, {0: 1}, *_bounds()).tolist() == [LEAST]
+    assert charges.charge(np.zeros(1, np.int64), {0: mute}, {0: 1}, *_bounds()).tolist() == [LEAST]
 
 
 def _bounds() -> tuple[np.ndarray, np.ndarray]:
@@ -81,8 +84,8 @@ def _bounds() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.slow
-def test_a_lost_diary_hides_nothing(tmp_path: Path) -> None:
-    """Device 0 loses its diary before every round: each new one begins at 0, and the ledger does not."""
+def test_a_lost_client_state_hides_nothing(tmp_path: Path) -> None:
+    """Device 0 loses its client state before every round: each new one begins at 0, and the ledger does not."""
     order = tiny(*PRIVATE, preset="fair", rounds=3)
     sent: list[int] = []
 
@@ -102,7 +105,7 @@ def test_a_lost_diary_hides_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_devices_stop_before_their_budget_by_the_ledger_too(tmp_path: Path) -> None:
-    """With its diary gone the device would start over; the access point leaves it what its ledger leaves."""
+    """With its client state gone the device would start over; the access point leaves it what its ledger leaves."""
     order = tiny("privacy.noise_source=hardened", "privacy.max_epsilon=12", preset="fair", rounds=8)
 
     def forgets(honest: ClientApp, message: Message, context: Context) -> Message:
@@ -112,7 +115,7 @@ def test_devices_stop_before_their_budget_by_the_ledger_too(tmp_path: Path) -> N
         return honest(message, context)
 
     held = federated(order, tmp_path / "run", HARDENED, forgets)
-    budget = int(Premises(order, load("mnist")).access_point(TRACK, None).guard.budget[0])
+    budget = int(access_point(Experiment(order), TRACK, None).enforced.budget[0])
     assert budget - LEAST < _charged(held, 0) <= budget
 
 
@@ -123,8 +126,8 @@ def test_a_device_that_comes_back_in_outage_pays_its_debt(tmp_path: Path) -> Non
     def owes(honest: ClientApp, message: Message, context: Context) -> Message:
         reply = honest(message, context)
         if int(context.node_config["partition-id"]) == 0 and message.metadata.group_id == "1":
-            told = dict(reply.content[ANSWER])
-            reply.content[ANSWER] = ConfigRecord({**told, "status": "outage", "spent": 500})
+            answer = dict(reply.content[ANSWER])
+            reply.content[ANSWER] = ConfigRecord({**answer, "status": "outage", "spent": 500})
             del reply.content["arrays"]
         return reply
 
@@ -136,43 +139,40 @@ def _charged(held: Outcome, device: int) -> int:
     return sum(int(event.steps[event.devices == device].sum()) for event in held.of("update"))
 
 
-def _agent(tmp_path: Path, order: Order) -> tuple[DeviceClient, NamedArrays]:
-    import jax
-
-    data, private = load("mnist"), Settings()
-    copy = Premises(order, data).access_point(TRACK, None).start().received
-    agent = device_client(order, private, TRACK, 0, data, tmp_path / "own.diary")
-    return agent, named_arrays(jax.tree.map(lambda leaf: leaf[0], copy))
+def _client(tmp_path: Path, order: Order) -> tuple[DeviceClient, NamedArrays]:
+    copies = access_point(Experiment(order), TRACK, None).start().copies.of_devices
+    client = device_client(order, Settings(), TRACK, 0, load("mnist"), tmp_path / "own.state")
+    return client, named_arrays(jax.tree.map(lambda leaf: leaf[0], copies))
 
 
 def test_a_device_gives_no_gradient_that_the_scenario_does_not_have(tmp_path: Path) -> None:
     """Without an exchange there is no noise for it: whoever asks all the same gets nothing."""
-    agent, copy = _agent(tmp_path, tiny(*PRIVATE, preset="fair"))
+    client, copy = _client(tmp_path, tiny(*PRIVATE, preset="fair"))
     task = Task("test", *TRACK, 0, Phase.GRADIENT, 0.0, -1, -1, copy, None)
-    assert agent.answer(task).status is Status.STALE
-    assert agent.answer(task).arrays is None
-    assert not (tmp_path / "own.diary").exists()
+    assert client.answer(task).status is Status.STALE
+    assert client.answer(task).arrays is None
+    assert not (tmp_path / "own.state").exists()
 
 
 def test_a_device_does_not_overspend_within_a_round(tmp_path: Path) -> None:
     """Asked for the same round over and over, with a different mean gradient each time, it sends one answer."""
-    agent, copy = _agent(tmp_path, tiny("privacy.noise_source=hardened", "privacy.max_epsilon=12", preset="fair"))
-    first = agent.answer(Task("test", *TRACK, 0, Phase.UPDATE, 0.0, -1, -1, copy, None))
+    client, copy = _client(tmp_path, tiny("privacy.noise_source=hardened", "privacy.max_epsilon=12", preset="fair"))
+    first = client.answer(Task("test", *TRACK, 0, Phase.UPDATE, 0.0, -1, -1, copy, None))
     assert first.status is Status.SENT
     for push in (1.0, 2.0, 3.0):
         mean = {name: np.full_like(array, push) for name, array in copy.items()}
-        again = agent.answer(Task("test", *TRACK, 0, Phase.UPDATE, 0.0, -1, -1, copy, mean))
+        again = client.answer(Task("test", *TRACK, 0, Phase.UPDATE, 0.0, -1, -1, copy, mean))
         assert again.spent == first.spent
         assert again.arrays is not None
         assert all(np.array_equal(again.arrays[name], first.arrays[name]) for name in copy)
 
 
 def test_a_device_takes_no_more_than_the_ledger_leaves_it(tmp_path: Path) -> None:
-    agent, copy = _agent(tmp_path, tiny(*PRIVATE, preset="fair"))
+    client, copy = _client(tmp_path, tiny(*PRIVATE, preset="fair"))
     task = Task("test", *TRACK, 0, Phase.UPDATE, 0.0, -1, 83, copy, None)
-    assert agent.answer(task).spent == 83
+    assert client.answer(task).spent == 83
     little = dataclasses.replace(task, round=1, steps_left=0)
-    assert agent.answer(little).status is Status.RESTING
+    assert client.answer(little).status is Status.RESTING
 
 
 def test_a_proof_is_about_one_scheme_and_seed() -> None:
@@ -187,7 +187,7 @@ def test_a_federation_does_not_end_on_a_devices_word() -> None:
         Agreement(tiny("run.target_loss=0.5"), Settings())
 
 
-def test_failures_are_told_in_the_devices_words(tmp_path: Path) -> None:
+def test_failures_are_logged_in_the_devices_words(tmp_path: Path) -> None:
     def fails(honest: ClientApp, message: Message, context: Context) -> Message:
         if message.metadata.message_type.startswith("train"):
             raise RuntimeError("the disk is full")
@@ -196,4 +196,4 @@ def test_failures_are_told_in_the_devices_words(tmp_path: Path) -> None:
     with pytest.raises(FederationError):
         federated(tiny(rounds=1), tmp_path / "run", HARDENED, fails)
     log = (tmp_path / "run" / "federation.jsonl").read_text("utf-8")
-    assert '"event": "told", "device": 0, "why": "the disk is full"' in log
+    assert '"event": "device error", "device": 0, "why": "the disk is full"' in log

@@ -75,7 +75,7 @@ def test_a_federation_is_not_resumed_as_a_simulation(
 def test_a_run_without_telemetry_is_reported_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No energy, no plans, no losses: what devices do not tell is left out, without a warning."""
+    """No energy, no plans, no losses: what devices do not report is left out, without a warning."""
     federated(tiny(rounds=2), tmp_path / "run", Settings(noise="simulation"))
     done = fairwave(capsys, monkeypatch, "report", str(tmp_path / "run"))
     assert done.code == 0, done.err
@@ -120,8 +120,11 @@ def test_wrong_arguments_are_named(
 def test_without_flower_one_line_says_how_to_install_it(command: tuple[str, ...], tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", NO_FLOWER, "federate", *command],
-        capture_output=True, text=True, cwd=tmp_path, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == (

@@ -19,7 +19,8 @@ from fairwave.federate.client_state import ClientStateFile, replace_file
 from fairwave.federate.meter import Meter
 from fairwave.federate.protocol import NamedArrays, Phase, Status, Task, named_arrays
 from fairwave.federate.settings import Settings
-from fairwave.federate.setup import Premises, device_client
+from fairwave.federate.setup import access_point, device_client
+from fairwave.runs.experiment import Experiment
 from fairwave.runs.faults import Fault
 from fairwave.runs.order import Track
 from fairwave.scenario.loading import load_scenario
@@ -28,16 +29,16 @@ from tests.federate.parties import REPEATABLE, TINY, federated, tiny
 TRACK = Track("proposed", 0)
 
 
-def _agent(folder: Path, settings: Settings = REPEATABLE, counters: Path | None = None) -> DeviceClient:
-    agent = device_client(tiny(), settings, TRACK, 0, load("mnist"), folder / "own.diary")
+def _client(folder: Path, settings: Settings = REPEATABLE, counters: Path | None = None) -> DeviceClient:
+    client = device_client(tiny(), settings, TRACK, 0, load("mnist"), folder / "own.state")
     if counters is not None:
-        agent._counters = counters
-    return agent
+        client._counters = counters
+    return client
 
 
 def _copy() -> NamedArrays:
-    point = Premises(tiny(), load("mnist")).access_point(TRACK, None)
-    return named_arrays(jax.tree.map(lambda leaf: leaf[0], point.start().received))
+    copies = access_point(Experiment(tiny()), TRACK, None).start().copies.of_devices
+    return named_arrays(jax.tree.map(lambda leaf: leaf[0], copies))
 
 
 def _task(number: int, phase: Phase, copy: NamedArrays | None = None, mean: NamedArrays | None = None) -> Task:
@@ -45,31 +46,31 @@ def _task(number: int, phase: Phase, copy: NamedArrays | None = None, mean: Name
 
 
 def test_a_device_does_nothing_out_of_turn(tmp_path: Path) -> None:
-    agent, copy = _agent(tmp_path), _copy()
-    assert agent.answer(_task(0, Phase.UPDATE)).status is Status.STALE  # a round that it never entered
-    first = agent.answer(_task(3, Phase.GRADIENT, copy))
+    client, copy = _client(tmp_path), _copy()
+    assert client.answer(_task(0, Phase.UPDATE)).status is Status.STALE  # a round that it never entered
+    first = client.answer(_task(3, Phase.GRADIENT, copy))
     assert first.status is Status.SENT
     assert first.round == 3
-    before = (tmp_path / "own.diary").read_bytes()
-    assert agent.answer(_task(2, Phase.GRADIENT, copy)).status is Status.STALE
-    assert agent.answer(_task(2, Phase.UPDATE)).status is Status.STALE
+    before = (tmp_path / "own.state").read_bytes()
+    assert client.answer(_task(2, Phase.GRADIENT, copy)).status is Status.STALE
+    assert client.answer(_task(2, Phase.UPDATE)).status is Status.STALE
     other = {name: array + 1.0 for name, array in copy.items()}
-    assert agent.answer(_task(3, Phase.GRADIENT, other)).status is Status.STALE  # not the round's copy
-    assert (tmp_path / "own.diary").read_bytes() == before
+    assert client.answer(_task(3, Phase.GRADIENT, other)).status is Status.STALE  # not the round's copy
+    assert (tmp_path / "own.state").read_bytes() == before
 
 
 def test_a_device_that_restarts_between_exchanges_goes_on(tmp_path: Path) -> None:
     """Every message may meet a new process: the answers are those of one that never stopped."""
     copy = _copy()
-    steady, answers = _agent(tmp_path / "steady"), []
+    steady, answers = _client(tmp_path / "steady"), []
     for fresh in (False, True):
         sent = []
         for number in (0, 1):
             for phase in Phase:
-                agent = _agent(tmp_path / "restarted") if fresh else steady
+                client = _client(tmp_path / "restarted") if fresh else steady
                 given = copy if phase is Phase.GRADIENT else None
                 mean = None if phase is Phase.GRADIENT else sent[-1].arrays
-                sent.append(agent.answer(_task(number, phase, given, mean)))
+                sent.append(client.answer(_task(number, phase, given, mean)))
         answers.append(sent)
     for one, other in zip(*answers, strict=True):
         assert one.status == other.status
@@ -78,23 +79,23 @@ def test_a_device_that_restarts_between_exchanges_goes_on(tmp_path: Path) -> Non
         assert all(one.telemetry[name] == other.telemetry[name] for name in timeless)
 
 
-def test_told_deviations_change_what_a_device_does(tmp_path: Path) -> None:
-    """The effort estimate follows what the device is told, and nothing else reaches it."""
+def test_received_deviations_change_what_a_device_does(tmp_path: Path) -> None:
+    """The effort estimate follows the deviation that the device receives, and nothing else reaches it."""
     copy = _copy()
     kept = {}
-    for told in (0.0, 0.9):
-        agent = _agent(tmp_path / str(told))
-        agent.answer(_task(0, Phase.GRADIENT, copy))
-        agent.answer(_task(0, Phase.UPDATE))
-        agent.answer(dataclasses.replace(_task(1, Phase.GRADIENT, copy), deviation=told))
-        kept[told] = agent._diary.read().memory.effort
+    for deviation in (0.0, 0.9):
+        client = _client(tmp_path / str(deviation))
+        client.answer(_task(0, Phase.GRADIENT, copy))
+        client.answer(_task(0, Phase.UPDATE))
+        client.answer(dataclasses.replace(_task(1, Phase.GRADIENT, copy), deviation=deviation))
+        kept[deviation] = client._file.read().effort.effort
     assert float(kept[0.0].scale) != float(kept[0.9].scale)
-    ignored = _agent(tmp_path / "ignored")
+    ignored = _client(tmp_path / "ignored")
     ignored.answer(_task(0, Phase.GRADIENT, copy))
     ignored.answer(_task(0, Phase.UPDATE))
-    before = ignored._diary.read().memory.effort
+    before = ignored._file.read().effort.effort
     ignored.answer(dataclasses.replace(_task(1, Phase.GRADIENT, copy), deviation=0.9, scored_round=-1))
-    assert float(ignored._diary.read().memory.effort.scale) == float(before.scale)
+    assert float(ignored._file.read().effort.effort.scale) == float(before.scale)
 
 
 class Counter:
@@ -137,52 +138,61 @@ def test_a_counter_that_may_not_be_read_is_none(tmp_path: Path) -> None:
 def test_measured_energy_is_what_the_device_learns_from(energy: str, tmp_path: Path) -> None:
     Counter(tmp_path, "intel-rapl:0", 7)
     settings = REPEATABLE.model_copy(update={"energy": energy})
-    agent = _agent(tmp_path, settings, tmp_path)
-    agent.answer(_task(0, Phase.GRADIENT, _copy()))
-    told = agent.answer(_task(0, Phase.UPDATE)).telemetry
+    client = _client(tmp_path, settings, tmp_path)
+    client.answer(_task(0, Phase.GRADIENT, _copy()))
+    reported = client.answer(_task(0, Phase.UPDATE)).telemetry
     if energy == "measured":  # the counter stood still
-        assert told["compute_energy_j"] == 0.0
-        assert told["energy_j"] == told["transmit_energy_j"]
+        assert reported["compute_energy_j"] == 0.0
+        assert reported["energy_j"] == reported["transmit_energy_j"]
     else:
-        assert told["compute_energy_j"] > 0.01
-    assert agent._diary.read().compute_energy_j == told["compute_energy_j"]
+        assert reported["compute_energy_j"] > 0.01
+    assert client._file.read().compute_energy_j == reported["compute_energy_j"]
 
 
-def test_without_telemetry_a_device_tells_nothing_of_its_energy(tmp_path: Path) -> None:
-    agent = _agent(tmp_path, REPEATABLE.model_copy(update={"telemetry": False}))
-    agent.answer(_task(0, Phase.GRADIENT, _copy()))
-    answer = agent.answer(_task(0, Phase.UPDATE))
+def test_without_telemetry_a_device_reports_nothing_of_its_energy(tmp_path: Path) -> None:
+    client = _client(tmp_path, REPEATABLE.model_copy(update={"telemetry": False}))
+    client.answer(_task(0, Phase.GRADIENT, _copy()))
+    answer = client.answer(_task(0, Phase.UPDATE))
     assert answer.telemetry == {}
-    told = {field.name for field in dataclasses.fields(answer)}
-    assert told == {
-        "round", "status", "arrays", "examples", "spent", "diary", "exhausted", "reported_noise_std", "reported_loss",
+    assert {field.name for field in dataclasses.fields(answer)} == {
+        "round",
+        "status",
+        "arrays",
+        "examples",
+        "spent",
+        "state_name",
+        "exhausted",
+        "reported_noise_std",
+        "reported_loss",
         "telemetry",
-    }  # fmt: skip
+    }
     assert np.isnan(answer.reported_loss)
 
 
-def test_a_diary_is_whole_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = _agent(tmp_path)
-    agent.answer(_task(0, Phase.GRADIENT, _copy()))
-    before = (tmp_path / "own.diary").read_bytes()
+def test_a_client_state_file_is_whole_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = _client(tmp_path)
+    client.answer(_task(0, Phase.GRADIENT, _copy()))
+    before = (tmp_path / "own.state").read_bytes()
 
     def cut(self: Path, target: Path) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(Path, "replace", cut)
-        replace_file(tmp_path / "own.diary", b"half")
-    assert (tmp_path / "own.diary").read_bytes() == before
-    assert isinstance(agent._diary, ClientStateFile)
-    assert agent._diary.read().round == 0
+        replace_file(tmp_path / "own.state", b"half")
+    assert (tmp_path / "own.state").read_bytes() == before
+    assert isinstance(client._file, ClientStateFile)
+    assert client._file.read().round == 0
 
 
 def test_devices_can_bring_their_own_data(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     own = DataSet(
-        draw.integers(0, 255, (70, 784), np.uint8), draw.integers(0, 10, 70, np.int32),
-        draw.integers(0, 255, (5, 784), np.uint8), draw.integers(0, 10, 5, np.int32),
-    )  # fmt: skip
+        train_inputs=draw.integers(0, 255, (70, 784), np.uint8),
+        train_labels=draw.integers(0, 10, 70, np.int32),
+        test_inputs=draw.integers(0, 255, (5, 784), np.uint8),
+        test_labels=draw.integers(0, 10, 5, np.int32),
+    )
     scenario = load_scenario("small", [*TINY, 'data.partition={law="own"}'])
     held = own_samples(scenario, own, 1)
     assert held.count == 60
@@ -199,9 +209,12 @@ def test_a_federation_of_devices_with_their_own_data(tmp_path: Path) -> None:
     for device in (0, 1):
         part = slice(100 * device, 100 * device + 70)
         np.savez(
-            tmp_path / f"{device}.npz", train_images=whole.train_inputs[part], train_labels=whole.train_labels[part],
-            test_images=whole.test_inputs[:5], test_labels=whole.test_labels[:5],
-        )  # fmt: skip
+            tmp_path / f"{device}.npz",
+            train_images=whole.train_inputs[part],
+            train_labels=whole.train_labels[part],
+            test_images=whole.test_inputs[:5],
+            test_labels=whole.test_labels[:5],
+        )
 
     def brings(honest: ClientApp, message: Message, context: Context) -> Message:
         own = tmp_path / f"{context.node_config['partition-id']}.npz"
@@ -217,11 +230,11 @@ def test_a_federation_of_devices_with_their_own_data(tmp_path: Path) -> None:
     assert "node-config: no 'data', and data.partition says that devices bring their own" in log
 
 
-def test_a_damaged_diary_is_refused(tmp_path: Path) -> None:
-    agent = _agent(tmp_path)
-    agent.answer(_task(0, Phase.GRADIENT, _copy()))
-    whole = (tmp_path / "own.diary").read_bytes()
+def test_a_damaged_client_state_file_is_refused(tmp_path: Path) -> None:
+    client = _client(tmp_path)
+    client.answer(_task(0, Phase.GRADIENT, _copy()))
+    whole = (tmp_path / "own.state").read_bytes()
     for content in (whole[:-1], whole[:100] + bytes([whole[100] ^ 1]) + whole[101:], b""):
-        (tmp_path / "own.diary").write_bytes(content)
-        with pytest.raises(FederationError, match=r"own\.diary: damaged"):
-            agent._diary.read()
+        (tmp_path / "own.state").write_bytes(content)
+        with pytest.raises(FederationError, match=r"own\.state: damaged"):
+            client._file.read()

@@ -11,8 +11,8 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordD
 from flwr.clientapp import ClientApp
 
 from fairwave.errors import FederationError
-from fairwave.federate import in_process
-from fairwave.federate import messaging as exchange
+from fairwave.federate import in_process, messaging
+from fairwave.federate.answer_checks import Expected
 from fairwave.federate.flower_records import ANSWER, ARRAYS, TELEMETRY
 from fairwave.federate.protocol import NamedArrays
 from fairwave.runs.faults import Fault
@@ -34,7 +34,7 @@ def _arrays(change: Callable[[np.ndarray], np.ndarray]) -> Change:
     return spoil
 
 
-def _told(name: str, value: int | float | str) -> Change:
+def _reported(name: str, value: int | float | str) -> Change:
     def spoil(records: RecordDict) -> None:
         records[ANSWER] = ConfigRecord({**records[ANSWER], name: value})
 
@@ -74,13 +74,13 @@ SPOILED: dict[str, tuple[Change, Fault]] = {
     "no arrays": (_without(ARRAYS), Fault.UNREADABLE),
     "no answer record": (_without(ANSWER), Fault.UNREADABLE),
     "bytes that are no array": (_garbled, Fault.UNREADABLE),
-    "a word for a number": (_told("round", "two"), Fault.UNREADABLE),
-    "an unknown status": (_told("status", "fine"), Fault.UNREADABLE),
-    "another version": (_told("version", 99), Fault.UNREADABLE),
-    "another round": (_told("round", 0), Fault.OTHER_ROUND),
-    "more examples": (_told("num-examples", 6_000), Fault.OTHER_EXAMPLES),
-    "noise that is not a number": (_told("reported-noise-std", float("nan")), Fault.NOT_FINITE),
-    "negative noise": (_told("reported-noise-std", -1.0), Fault.UNREADABLE),
+    "a word for a number": (_reported("round", "two"), Fault.UNREADABLE),
+    "an unknown status": (_reported("status", "fine"), Fault.UNREADABLE),
+    "another version": (_reported("version", 99), Fault.UNREADABLE),
+    "another round": (_reported("round", 0), Fault.OTHER_ROUND),
+    "more examples": (_reported("num-examples", 6_000), Fault.OTHER_EXAMPLES),
+    "noise that is not a number": (_reported("reported-noise-std", float("nan")), Fault.NOT_FINITE),
+    "negative noise": (_reported("reported-noise-std", -1.0), Fault.UNREADABLE),
     "an exception": (_raise, Fault.FAILED),
 }
 
@@ -161,7 +161,7 @@ def test_a_bad_gradient_takes_its_device_out_of_the_round(tmp_path: Path) -> Non
 
 def test_without_the_checks_the_model_would_be_spoiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The suite can fail: an access point that trusts every answer takes a long update in."""
-    monkeypatch.setattr(exchange, "fault_in", lambda answer, expected: Fault.NONE)
+    monkeypatch.setattr(messaging, "fault_in", lambda answer, expected: Fault.NONE)
     saboteur = Saboteur("update", SPOILED["a huge norm"][0])
     federated(tiny(), tmp_path / "run", meddle=saboteur)
     before = model_of_round(tmp_path / "run", ROUND)
@@ -207,9 +207,9 @@ def test_too_few_answers_stop_the_federation_and_lose_nothing(tmp_path: Path) ->
 def test_an_error_text_holds_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a device's program raises may quote its data; what reaches the access point does not."""
     seen: list[str] = []
-    honest = exchange.read
+    honest = messaging.read
 
-    def listening(reply: Message | None, expected: exchange.Expected) -> object:
+    def listening(reply: Message | None, expected: Expected) -> object:
         if reply is not None and reply.has_error():
             seen.append(str(reply.error.reason))
         return honest(reply, expected)
@@ -219,7 +219,7 @@ def test_an_error_text_holds_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyP
             raise ValueError("sample 17 is [0.25, 0.5]")
 
     monkeypatch.setattr("fairwave.federate.rounds.read", listening)
-    monkeypatch.setattr("fairwave.federate.device._train", Quotes())
+    monkeypatch.setattr("fairwave.federate.client._train", Quotes())
     with pytest.raises(FederationError):
         federated(tiny(rounds=1), tmp_path / "run")
     assert seen

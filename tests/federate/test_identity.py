@@ -66,12 +66,14 @@ def test_the_right_key_is_admitted_and_every_other_refused(tmp_path: Path) -> No
             15: {"partition-id": -1, "key": str(keys[1])},
         },
     )
-    connections = Connections(crowd, 3, KnownKeys(tmp_path / "known_keys"), 5.0, lambda event, **more: said.append(f"{event} {more}"))
-    assert connections.call() == {0: 11}
+    connections = Connections(
+        crowd, 3, KnownKeys(tmp_path / "known_keys"), 5.0, lambda event, **more: said.append(f"{event} {more}")
+    )
+    assert connections.update() == {0: 11}
     assert sum("no proof that the node holds its key" in line for line in said) == 2
     assert sum("the scenario has devices 0 to 2" in line for line in said) == 2
     said.clear()
-    assert connections.call() == {0: 11}
+    assert connections.update() == {0: 11}
     assert said == []  # nobody is asked twice
 
 
@@ -88,8 +90,8 @@ def test_a_signature_for_another_question_is_worthless(tmp_path: Path) -> None:
 
     crowd = Crowd(Replays(), {21: {"partition-id": 0, "key": str(keys[0])}})
     known_keys = KnownKeys(tmp_path / "known_keys")
-    assert Connections(crowd, 1, known_keys, 5.0, lambda event, **more: None).call() == {0: 21}
-    assert Connections(crowd, 1, known_keys, 5.0, lambda event, **more: None).call() == {}
+    assert Connections(crowd, 1, known_keys, 5.0, lambda event, **more: None).update() == {0: 21}
+    assert Connections(crowd, 1, known_keys, 5.0, lambda event, **more: None).update() == {}
 
 
 def test_a_device_comes_back_under_another_node() -> None:
@@ -97,14 +99,14 @@ def test_a_device_comes_back_under_another_node() -> None:
     crowd.there = {31}
     said: list[str] = []
     connections = Connections(crowd, 1, None, 5.0, lambda event, **more: said.append(f"{event} {more}"))
-    assert connections.call() == {0: 31}
+    assert connections.update() == {0: 31}
     crowd.there = {31, 32}
-    assert connections.call() == {0: 31}
+    assert connections.update() == {0: 31}
     assert "another node is already connected as this device" in said[-1]
-    assert connections.call() == {0: 31}
+    assert connections.update() == {0: 31}
     assert len(said) == 2  # it is not asked in every round
     crowd.there = {32}
-    assert connections.call() == {0: 32}
+    assert connections.update() == {0: 32}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_a_node_that_does_not_introduce_itself_properly_is_refused(told: dict[st
 
     said: list[str] = []
     connections = Connections(Crowd(Rude(), {41: {}}), 1, None, 5.0, lambda event, **more: said.append(event))
-    assert connections.call() == {}
+    assert connections.update() == {}
     assert said == ["refused"]
 
 
@@ -134,5 +136,5 @@ def test_a_node_that_cannot_answer_yet_is_asked_again() -> None:
             return _app()(message, context)
 
     connections = Connections(Crowd(Slow(), {51: {"partition-id": 0}}), 1, None, 5.0, lambda event, **more: None)
-    assert connections.call() == {}
-    assert connections.call() == {0: 51}
+    assert connections.update() == {}
+    assert connections.update() == {0: 51}

@@ -29,8 +29,13 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_machine_has_a_folder(kit: Path) -> None:
     assert {path.name for path in kit.iterdir()} == {
-        "README.md", "access-point", "authority", "node-0", "node-1", "node-2",
-    }  # fmt: skip
+        "README.md",
+        "access-point",
+        "authority",
+        "node-0",
+        "node-1",
+        "node-2",
+    }
     assert {path.name for path in (kit / "node-1").iterdir()} == {"ca.crt", "node.key", "start.sh"}
     assert {path.stem for path in (kit / "access-point" / "known_keys").iterdir()} == {"0", "1", "2"}
 
@@ -77,7 +82,7 @@ def test_scripts_are_scripts(kit: Path) -> None:
     assert "--host 127.0.0.1" in (kit / "access-point" / "start.sh").read_text("utf-8")
 
 
-def test_the_app_holds_the_brief(kit: Path) -> None:
+def test_the_app_holds_the_agreement(kit: Path) -> None:
     agreement = read_agreement(kit / "access-point" / "app" / PACKAGE)
     assert agreement == Agreement(tiny(), Settings())
 
@@ -87,8 +92,10 @@ def test_nothing_is_overwritten(kit: Path) -> None:
         write_kit(kit, Agreement(tiny(), Settings()), ["localhost"], 8443, 30)
 
 
-def test_a_brief_comes_back(tmp_path: Path) -> None:
-    order = Order(load_scenario("paper", [*TINY, "cell.mobility.law=none"]), ("proposed", "max_power"), (3, 5), 7)
+def test_an_agreement_comes_back(tmp_path: Path) -> None:
+    order = Order.checked(
+        load_scenario("paper", [*TINY, "cell.mobility.law=none"]), ("proposed", "max_power"), (3, 5), 7
+    )
     agreement = Agreement(order, REPEATABLE)
     write_agreement(tmp_path, agreement)
     assert read_agreement(tmp_path) == agreement
@@ -103,7 +110,7 @@ def test_a_brief_comes_back(tmp_path: Path) -> None:
         ("[settings", "not valid TOML"),
     ],
 )
-def test_a_brief_that_is_wrong_says_where(change: str, words: str, tmp_path: Path) -> None:
+def test_an_agreement_that_is_wrong_says_where(change: str, words: str, tmp_path: Path) -> None:
     write_agreement(tmp_path, Agreement(tiny(), REPEATABLE))
     text = 'schemes = ["proposed"]\nseeds = [0]\nrounds = 3\n' + change.replace("rounds = 3", "round = 3")
     (tmp_path / FEDERATION).write_text(text, "utf-8")

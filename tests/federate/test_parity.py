@@ -9,14 +9,13 @@ import pytest
 
 from fairwave.engine.round_record import Arrays
 from fairwave.engine.state import ServerState
-from fairwave.federate import access_point
-from fairwave.federate import client as device
-from fairwave.federate.access_point import Answers
+from fairwave.federate import client, server_round
+from fairwave.federate.server_round import Answers
 from fairwave.runs.order import Order
 from tests.federate.parties import close, federated, model_of_round, simulated, tiny
 
 UNKNOWN = {"global_loss", "membership_auc", "distance_now_m"}
-"""What nobody in a federation can tell."""
+"""What nobody in a federation knows."""
 SCENARIOS = {
     "paper": (),
     "one exchange": ("learning.gradient_exchange=false",),
@@ -66,20 +65,19 @@ def test_private_training_and_defences_agree(tmp_path: Path) -> None:
     order = tiny("privacy.max_epsilon=20", preset="fair", rounds=2)
     store = federated(order, tmp_path / "run")
     _agree(tmp_path / "run", store.records, order, frozenset({"loss", "received_loss", "update_norm"}))
-    told = store.records[0]
-    assert np.isnan(told["loss"]).all()  # losses are computed from records that a proof protects
+    assert np.isnan(store.records[0]["loss"]).all()  # losses are computed from records that a proof protects
 
 
 @pytest.mark.slow
 def test_a_federation_that_scores_wrongly_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison can fail: an access point that mixes devices up does not agree with the simulator."""
-    honest = access_point.AccessPoint._stacked
+    honest = server_round._stacked
 
-    def mixed_up(self: access_point.AccessPoint, server: ServerState, answers: Answers, chosen: np.ndarray) -> object:
-        shifted = {(k + 1) % 3: answer for k, answer in answers.items()}
-        return honest(self, server, shifted, chosen)
+    def mixed_up(server: ServerState, answers: Answers, chosen: np.ndarray) -> object:
+        shifted = {(device + 1) % 3: answer for device, answer in answers.items()}
+        return honest(server, shifted, chosen)
 
-    monkeypatch.setattr(access_point.AccessPoint, "_stacked", mixed_up)
+    monkeypatch.setattr(server_round, "_stacked", mixed_up)
     order = tiny()
     stored = federated(order, tmp_path / "run").records
     with pytest.raises(AssertionError):
@@ -87,19 +85,19 @@ def test_a_federation_that_scores_wrongly_is_noticed(tmp_path: Path, monkeypatch
 
 
 def test_a_device_that_forgets_its_deviation_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "fit_effort", lambda strategy, memory, *rest, **more: memory)
+    monkeypatch.setattr(client, "fit_effort", lambda strategy, effort, *rest, **more: effort)
     order = tiny()
     stored = federated(order, tmp_path / "run").records
     with pytest.raises(AssertionError):
         _agree(tmp_path / "run", stored, order)
 
 
-def _agree(folder: Path, stored: list[Arrays], order: Order, untold: frozenset[str] = frozenset()) -> None:
+def _agree(folder: Path, stored: list[Arrays], order: Order, unreported: frozenset[str] = frozenset()) -> None:
     expected = simulated(order)
     assert len(stored) == len(expected)
     track = next(order.tracks())
     for number, (model, record) in enumerate(expected, start=1):
         assert close(model_of_round(folder, number, track), model)
-        for name in record.keys() - UNKNOWN - untold:
-            told = np.asarray(stored[number - 1][name], float)
-            assert np.allclose(told, record[name], rtol=1e-6, atol=1e-6, equal_nan=True), (number, name)
+        for name in record.keys() - UNKNOWN - unreported:
+            federated_value = np.asarray(stored[number - 1][name], float)
+            assert np.allclose(federated_value, record[name], rtol=1e-6, atol=1e-6, equal_nan=True), (number, name)

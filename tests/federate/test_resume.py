@@ -10,7 +10,7 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from fairwave.errors import FederationError, StoreError
-from fairwave.federate import server_run as server_run
+from fairwave.federate import server_run
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.flower_records import ARRAYS
 from fairwave.federate.server_run import ServerRun
@@ -164,8 +164,10 @@ def test_secrets_are_private_and_stay(tmp_path: Path) -> None:
     secret = tmp_path / "run" / SECRET
     before = secret.read_bytes()
     assert secret.stat().st_mode & 0o077 == 0
-    for diary in (tmp_path / "run" / "devices").rglob("*.diary"):
-        assert diary.stat().st_mode & 0o077 == 0
+    states = list((tmp_path / "run" / "devices").rglob("*.state"))
+    assert len(states) == 3
+    for state in states:
+        assert state.stat().st_mode & 0o077 == 0
     federated(tiny(rounds=2), tmp_path / "run", HARDENED)
     assert secret.read_bytes() == before
 
@@ -188,7 +190,7 @@ def test_simulations_and_federations_do_not_mix(tmp_path: Path) -> None:
     order = tiny(rounds=1)
     federated(order, tmp_path / "federation")
     with pytest.raises(StoreError, match=r"holds a federation; go on with it by the command that began it: test"):
-        resume(tmp_path / "federation")
+        resume(tmp_path / "federation", "test")
     with pytest.raises(StoreError, match="holds a federation"):
         run(order, tmp_path / "federation", "test")
     run(order, tmp_path / "simulation", "test")

@@ -32,9 +32,17 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 @given(st.integers(0, 2**53), st.integers(0, 10**6), numbers, st.sampled_from(Phase), st.booleans(), st.booleans())
 def test_a_task_comes_back(seed: int, number: int, deviation: float, phase: Phase, copy: bool, mean: bool) -> None:
     task = Task(
-        "f", "max_power", seed, number, phase, deviation, number - 1, 90, ARRAYS_HELD if copy else None,
-        ARRAYS_HELD if mean else None,
-    )  # fmt: skip
+        federation="f",
+        scheme="max_power",
+        seed=seed,
+        round=number,
+        phase=phase,
+        deviation=deviation,
+        scored_round=number - 1,
+        steps_left=90,
+        copy=ARRAYS_HELD if copy else None,
+        mean_gradient=ARRAYS_HELD if mean else None,
+    )
     _same(task_from_records(task_to_records(task)), task)
 
 

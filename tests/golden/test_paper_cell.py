@@ -11,18 +11,18 @@ import pytest
 import xarray as xr
 
 import fairwave
+from fairwave.extensions import RULES
 from fairwave.planner.summary import energy_fairness
-from fairwave.policy import rules
 
 
 @pytest.fixture(scope="module")
 def still() -> xr.Dataset:
-    return fairwave.plan("paper", rules.ALL, fading=False)
+    return fairwave.plan("paper", RULES, fading=False)
 
 
 @pytest.fixture(scope="module")
 def faded() -> xr.Dataset:
-    return fairwave.plan("paper", rules.ALL, draws=6_000)
+    return fairwave.plan("paper", RULES, draws=6_000)
 
 
 def ends(plan: xr.Dataset, policy: str, variable: str) -> np.ndarray:

@@ -12,7 +12,7 @@ from fairwave.policy.device_plan import DevicePlan, plan_round
 from fairwave.policy.effort import Effort
 from fairwave.policy.fleet import Fleet
 from fairwave.policy.preferences import Preferences
-from fairwave.policy.rules import Rule
+from fairwave.policy.rule import Rule
 from fairwave.wireless.physical_device import Device
 
 _DEVICE = (

@@ -68,9 +68,9 @@ def test_the_command_is_interrupted_goes_on_and_leaves_nothing_behind(tmp_path: 
     before = set(Path("/tmp").glob("fairwave-*"))
     sets = [part for override in TINY[1:] for part in ("--set", override)]
     command = [
-        sys.executable, "-m", "fairwave", "federate", "local", "small", "--nodes", "2", "--rounds", "2", *sets,
-        "--noise", "simulation", "--out", str(tmp_path / "run"),
-    ]  # fmt: skip
+        *(sys.executable, "-m", "fairwave", "federate", "local", "small"),
+        *("--nodes", "2", "--rounds", "2", *sets, "--noise", "simulation", "--out", str(tmp_path / "run")),
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
         said = []
@@ -129,15 +129,15 @@ def _strangers(network: Loopback, place: Path) -> dict[str, int | None]:
         "no key": ["--root-certificates", trusted],
         "wrong authority": ["--root-certificates", other, "--auth-supernode-private-key", node],
     }
+    command = ["flower-supernode", "--superlink", f"{HOST}:{network.port}", "--host", HOST]
     started = {
         name: Program(
-            ["flower-supernode", "--superlink", f"{HOST}:{network.port}", "--host", HOST, "--port", str(port),
-             "--node-config", "partition-id=0", *way],
+            [*command, "--port", str(port), "--node-config", "partition-id=0", *way],
             network.environment,
             place / f"{name}.log",
         )
         for (name, way), port in zip(ways.items(), free_ports(3), strict=True)
-    }  # fmt: skip
+    }
     end = time.monotonic() + 90.0
     while any(each.ended() is None for each in started.values()) and time.monotonic() < end:
         time.sleep(0.2)
@@ -191,9 +191,12 @@ def test_a_federation_outlives_its_devices_and_its_superlink(tmp_path: Path) -> 
     order, deadline_s = tiny(rounds=6), 30.0
     settings = REPEATABLE.model_copy(update={"deadline_s": deadline_s, "quorum": 0.3})
     plan = {
-        "1 train.update 0": "nan", "2 train.update 0": "raise", "2 train.update 1": "sleep", "1 train.update 2": "exit",
+        "1 train.update 0": "nan",
+        "2 train.update 0": "raise",
+        "2 train.update 1": "sleep",
+        "1 train.update 2": "exit",
         "seconds": deadline_s + 5.0,
-    }  # fmt: skip
+    }
     networks: list[Loopback] = []
 
     class Sabotaged(Loopback):

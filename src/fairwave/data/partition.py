@@ -33,12 +33,12 @@ class Holdings:
         return np.asarray(self.samples[device, place])
 
 
-def places_held(first: Any, size: int, shares: Any) -> Any:
+def places_held(first: Any, size: int, share: Any) -> Any:
     """Places, within a device's share, of the samples that it holds: a window that slides and wraps around.
 
-    `first` and `shares` may be numbers or arrays, NumPy's or JAX's.
+    `first` and `share`, the number of samples in it, may be plain numbers or JAX's.
     """
-    return (first + np.arange(size)) % shares
+    return (first + np.arange(size)) % share
 
 
 def share_out(

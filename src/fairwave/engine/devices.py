@@ -348,4 +348,5 @@ def _fitted(
 
 @functools.partial(jax.jit, static_argnums=3)
 def _slid(samples: Array, shares: Array, first: Count, most: int) -> Int[Array, "device held"]:
-    return jnp.take_along_axis(samples, places_held(first, most, shares[:, None]), axis=1)
+    held: Array = jax.vmap(lambda own, share: own[places_held(first, most, share)])(samples, shares)
+    return held

@@ -35,13 +35,14 @@ from fairwave.engine.round_record import FROM_PLAN
 from fairwave.federate.client_data import OwnSamples
 from fairwave.federate.client_state import ClientState, ClientStateFile, on_host
 from fairwave.federate.meter import RAPL, Meter
-from fairwave.federate.protocol import Answer, NamedArrays, Phase, Status, Task, named_arrays, tree_of
+from fairwave.federate.protocol import Answer, Phase, Status, Task
 from fairwave.federate.settings import Settings
 from fairwave.federate.task_checks import digest_of, is_out_of_turn, is_unforeseen
 from fairwave.keys import Stream, device_key, run_key
 from fairwave.learning.loss import Samples, local_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.models import count_parameters
+from fairwave.learning.named_arrays import NamedArrays, named_arrays, tree_of
 from fairwave.policy.certify import certify
 from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.effort_fit import fit_effort, no_memory

@@ -17,8 +17,8 @@ import jax
 import numpy as np
 
 from fairwave.errors import FederationError
-from fairwave.federate.protocol import NamedArrays, named_arrays, tree_of
 from fairwave.learning.model import Tree
+from fairwave.learning.named_arrays import NamedArrays, named_arrays, tree_of
 from fairwave.policy.effort_fit import EffortMemory
 from fairwave.runs.packing import pack, unpack
 

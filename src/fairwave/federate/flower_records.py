@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
-from fairwave.federate.protocol import VERSION, Answer, NamedArrays, Phase, Status, Task
+from fairwave.federate.protocol import VERSION, Answer, Phase, Status, Task
+from fairwave.learning.named_arrays import NamedArrays
 
 TASK, ANSWER, TELEMETRY, HELLO = "fairwave.task", "fairwave.answer", "fairwave.telemetry", "fairwave.hello"
 COPY, MEAN_GRADIENT, ARRAYS = "copy", "mean-gradient", "arrays"

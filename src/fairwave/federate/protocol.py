@@ -8,17 +8,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Mapping
-from typing import TypeAlias
 
-import jax
-import numpy as np
-
-from fairwave.learning.model import Tree
+from fairwave.learning.named_arrays import NamedArrays
 
 VERSION = 2
 """Version of this protocol; parties of different versions do not talk to each other."""
-
-NamedArrays: TypeAlias = dict[str, np.ndarray]
 
 
 class Phase(enum.StrEnum):
@@ -86,18 +80,3 @@ class Answer:
     """The loss of its copy, on its data; only where the scheme asks for it."""
     telemetry: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """For the experimenter; no policy reads it."""
-
-
-def named_arrays(tree: Tree) -> NamedArrays:
-    """A tree's leaves by their path, such as `0.weight`."""
-    return {_name(path): np.asarray(leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
-
-
-def tree_of(arrays: Mapping[str, np.ndarray], like: Tree) -> Tree:
-    """The tree that arrays were named after; `like` has its structure."""
-    paths, structure = jax.tree_util.tree_flatten_with_path(like)
-    return jax.tree.unflatten(structure, [jax.numpy.asarray(arrays[_name(path)]) for path, _ in paths])
-
-
-def _name(path: tuple[object, ...]) -> str:
-    return jax.tree_util.keystr(path, simple=True, separator=".")

@@ -24,7 +24,7 @@ from fairwave.federate.connections import Connections
 from fairwave.federate.flower_records import task_to_records
 from fairwave.federate.log_lines import faults_in_words
 from fairwave.federate.messaging import exchange, read
-from fairwave.federate.protocol import NamedArrays, Phase, Status, Task, named_arrays
+from fairwave.federate.protocol import Phase, Status, Task
 from fairwave.federate.server_round import (
     Answers,
     RoundAnswers,
@@ -35,6 +35,7 @@ from fairwave.federate.server_round import (
 )
 from fairwave.federate.server_run import ServerRun
 from fairwave.federate.step_charges import StepCharges
+from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.runs.faults import Fault, by_name
 from fairwave.runs.order import Track
 

@@ -23,8 +23,9 @@ from fairwave.engine.round_record import FROM_PLAN, DeviceReports, Evaluation, R
 from fairwave.engine.server import AccessPoint, part_of
 from fairwave.engine.server_steps import Upload
 from fairwave.engine.state import ServerState
-from fairwave.federate.protocol import Answer, NamedArrays, Status, named_arrays, tree_of
+from fairwave.federate.protocol import Answer, Status
 from fairwave.learning.model import Tree
+from fairwave.learning.named_arrays import NamedArrays, named_arrays, tree_of
 from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.problem import most_iterations_in_time
 from fairwave.scenario.per_device import DeviceValues

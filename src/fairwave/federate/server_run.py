@@ -23,7 +23,7 @@ from fairwave.engine.state import ServerState
 from fairwave.errors import StoreError
 from fairwave.federate.agreement import Agreement, refuse_several
 from fairwave.federate.client_state import replace_file
-from fairwave.federate.protocol import NamedArrays, named_arrays
+from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.runs.database import damaged, locked
 from fairwave.runs.folder import (

@@ -14,10 +14,10 @@ from fairwave.federate.agreement import Agreement
 from fairwave.federate.connections import Connections
 from fairwave.federate.device_keys import KnownKeys
 from fairwave.federate.flower_records import to_arrays
-from fairwave.federate.protocol import named_arrays
 from fairwave.federate.rounds import Rounds
 from fairwave.federate.server_run import OnLogLine, ServerRun
 from fairwave.federate.setup import access_point, fingerprint, layout
+from fairwave.learning.named_arrays import named_arrays
 from fairwave.runs.experiment import Experiment
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 
 from fairwave.federate.client_state import ClientState
-from fairwave.federate.protocol import NamedArrays, Phase, Task
+from fairwave.federate.protocol import Phase, Task
+from fairwave.learning.named_arrays import NamedArrays
 from fairwave.runs.experiment import digest
 
 

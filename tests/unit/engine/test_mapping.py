@@ -12,15 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import fairwave
-from fairwave import schemes
-from fairwave.data.sources import DataSet
 from fairwave.engine import device_map as mapping
 from fairwave.engine import gpu_memory as memory
 from fairwave.engine.device_map import BEST_HERE, DeviceMap, Execution
-from fairwave.engine.round import Cell
-from fairwave.learning.models import model_of
-from tests.oracles.clusters import clusters
+from tests.builders import clusters_cell
 
 TOLERANCE = 2e-5
 """Largest difference, relative to the largest value, after three rounds in single precision."""
@@ -32,21 +27,9 @@ FORMS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def data() -> DataSet:
-    return clusters()
-
-
-def played(data: DataSet, name: str, execution: Execution) -> list[np.ndarray]:
+def played(name: str, execution: Execution) -> list[np.ndarray]:
     """Everything that three rounds leave behind; devices differ in how long they train."""
-    scenario = fairwave.load_scenario(
-        "paper-clean",
-        [
-            "cell.num_devices=7", "learning.layer_sizes=[30, 8, 3]", "learning.batch_size=16",
-            "compute.bits_per_iteration=802816", "run.evaluate_every=3",
-        ],
-    )  # fmt: skip
-    cell = Cell(scenario, schemes.ALL[name], model_of(scenario.learning), data, execution)
+    cell = clusters_cell(name, "run.evaluate_every=3", devices=7, rate=0.01, execution=execution)
     state = cell.start()
     for number in range(3):
         state, record = cell.round(state, number)
@@ -60,8 +43,8 @@ def agree(ours: list[np.ndarray], theirs: list[np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("name", ["proposed", pytest.param("ditto", marks=pytest.mark.slow), "fair_noise_only"])
-def test_all_forms_agree(data, name):
-    first, *others = [played(data, name, form) for form in FORMS]
+def test_all_forms_agree(name):
+    first, *others = [played(name, form) for form in FORMS]
     for other in others:
         agree(first, other)
 
@@ -105,20 +88,19 @@ def test_the_search_starts_below_what_was_too_large(asked, monkeypatch):
 
 SHARDED = """
 import json, jax, numpy as np
-from tests.oracles.clusters import clusters
 from tests.unit.engine.test_mapping import played
 from fairwave.engine.device_map import BEST_HERE
 assert jax.device_count() == 4 and BEST_HERE.form_here() == "sharded"
-print(json.dumps([leaf.tolist() for leaf in played(clusters(), "proposed", BEST_HERE)]))
+print(json.dumps([leaf.tolist() for leaf in played("proposed", BEST_HERE)]))
 """
 
 
 @pytest.mark.slow
-def test_four_jax_devices_agree_with_threads(data):
+def test_four_jax_devices_agree_with_threads():
     """Seven devices on four JAX devices: one part has one device less than the others."""
     flags = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
     command = [sys.executable, "-c", SHARDED]
     done = subprocess.run(command, env=flags, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stderr
     theirs = [np.asarray(leaf, np.float64) for leaf in json.loads(done.stdout.splitlines()[-1])]
-    agree(played(data, "proposed", BEST_HERE), theirs)
+    agree(played("proposed", BEST_HERE), theirs)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fairwave import adversaries, schemes
 from fairwave.errors import ArgumentError, ScenarioError
+from fairwave.extensions import BEHAVIOURS, SCHEMES
 from fairwave.metrics.advantage import Advantage, Means
 from fairwave.report.device_losses import comparisons
 from fairwave.report.incentives_page import paying, verdict, write_incentives
@@ -27,7 +27,7 @@ PAPER = load_scenario("paper-clean")
 
 def test_incentives_runs_everything_once():
     planned = list(incentives.jobs(PAPER, [0, 1], 20, incentives.known(PAPER)))
-    assert len({job.name for job in planned}) == len(planned) == 2 * (1 + len(adversaries.ALL))
+    assert len({job.name for job in planned}) == len(planned) == 2 * (1 + len(BEHAVIOURS))
     compared = {(job.name.endswith("defended"), scheme) for job in planned for scheme in job.order.schemes}
     assert compared == {(setting.defended, setting.scheme) for setting in incentives.SETTINGS}
     fair = load_scenario("fair")
@@ -50,8 +50,8 @@ def test_what_cannot_be_studied_is_refused():
 
 
 def test_pareto_gives_every_scheme_a_range():
-    planned = list(pareto.jobs("paper-clean", [], list(schemes.ALL), [0], 5))
-    points = {name: sum(name in job.order.schemes for job in planned) for name in schemes.ALL}
+    planned = list(pareto.jobs("paper-clean", [], list(SCHEMES), [0], 5))
+    points = {name: sum(name in job.order.schemes for job in planned) for name in SCHEMES}
     assert min(points.values()) >= 3 and len({job.name for job in planned}) == len(planned)
     limits = {job.order.scenario.utility.energy_reference_j for job in planned if "proposed" in job.order.schemes}
     assert limits == {2 * value for value in pareto.BUDGETS_J}

@@ -12,11 +12,10 @@ import pytest
 from scipy import stats
 
 from fairwave.keys import Stream, device_key, run_key
-from fairwave.scenario.fading_laws import Fading, Nakagami, NoFading, Rayleigh, Rician
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.wireless.channel_knowledge import safe_gain
-from fairwave.wireless.fading import LAWS, draw_channel
+from fairwave.wireless.fading import LAWS, Fading, Nakagami, NoFading, Rayleigh, Rician, draw_channel
 from fairwave.wireless.hardware import devices, distances_m
 
 SAMPLES = 20_000

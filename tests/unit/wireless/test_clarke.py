@@ -14,10 +14,9 @@ from scipy import special, stats
 
 from fairwave.errors import ScenarioError
 from fairwave.keys import Stream, device_key, run_key
-from fairwave.scenario.fading_laws import Rayleigh, Rician
 from fairwave.scenario.loading import load_scenario
 from fairwave.wireless import clarke
-from fairwave.wireless.fading import draw_channel
+from fairwave.wireless.fading import Rayleigh, Rician, draw_channel
 
 SAMPLES = 20_000
 ALARM = 1e-6
