@@ -14,8 +14,13 @@ HEAVY = {"jax", "numpy", "xarray", "pandas", "matplotlib", "pyarrow", "scipy", "
 
 
 def test_public_names():
-    assert fairwave.__all__ == ["Scenario", "load_scenario", "plan", "simulate"]
-    assert all(getattr(fairwave, name) is not None for name in fairwave.__all__)
+    errors = {name for name in vars(fairwave.errors) if name.endswith("Error")}
+    to_run = {"Run", "Scenario", "Simulation", "__version__", "load_scenario", "open_run", "plan", "simulate"}
+    to_extend = {"Behaviour", "DataSet", "DataSource", "Defence", "FadingLaw", "Model", "ModelKind", "Rule", "Scheme"}
+    assert set(fairwave.__all__) == errors | to_run | to_extend | {"Updates", "add"}
+    assert fairwave.__all__ == sorted(fairwave.__all__) == dir(fairwave)
+    for name in fairwave.__all__:
+        assert isinstance(getattr(fairwave, name), str) or getattr(fairwave, name).__doc__
 
 
 def test_help_imports_nothing_heavy():

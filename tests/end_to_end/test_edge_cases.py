@@ -20,9 +20,17 @@ def simulated(*overrides: str, rounds: int = 2) -> xr.Dataset:
     return fairwave.simulate(scenario, ["proposed"], rounds=rounds).results.squeeze(("scheme", "seed"))
 
 
-def sound(results: xr.Dataset) -> bool:
+def check_sound(results: xr.Dataset) -> None:
+    """What holds in any cell: the laws of energy, deviation and noise, and models that have learned something."""
     names = ("loss", "received_loss", "energy_j", "deviation", "noise_std", "global_loss", "test_accuracy")
-    return all(np.isfinite(results[name]).all() for name in names)
+    assert all(np.isfinite(results[name]).all() for name in names)
+    np.testing.assert_allclose(results["energy_j"], results["compute_energy_j"] + results["transmit_energy_j"])
+    assert (results["energy_j"] > 0).all() and ((results["deviation"] >= 0) & (results["deviation"] <= 1)).all()
+    np.testing.assert_allclose(results["noise_std"], 0.01 * 5.09980 / (1 - 0.6 * results["deviation"]), rtol=1e-5)
+    trained = (results["local_iterations"] > 0) & (results["participating"] == 1)
+    assert trained.all() and (results["loss"].mean("device") < results["received_loss"].mean("device")).all()
+    loss = (results["samples"].sum("class") * results["received_loss"].isel(round=1)).sum("device")
+    assert (results["global_loss"].isel(round=0) < np.log(10) + 0.5) and loss > 0
 
 
 @pytest.mark.slow
@@ -45,7 +53,7 @@ def sound(results: xr.Dataset) -> bool:
     ids=" ".join,
 )
 def test_runs(overrides):
-    assert sound(simulated(*overrides))
+    check_sound(simulated(*overrides))
 
 
 @pytest.mark.slow
@@ -73,7 +81,7 @@ def test_fashion_like_idx_files(tmp_path: Path):
         for kind, array in ((f"{name}-images-idx3-ubyte", images), (f"{name}-labels-idx1-ubyte", labels)):
             head = struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape)
             (tmp_path / kind).write_bytes(head + array.astype(np.uint8).tobytes())
-    assert sound(simulated(f"data.source={tmp_path}", "data.samples_per_device=100"))
+    check_sound(simulated(f"data.source={tmp_path}", "data.samples_per_device=100"))
 
 
 @pytest.mark.parametrize(

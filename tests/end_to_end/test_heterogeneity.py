@@ -5,13 +5,10 @@ from __future__ import annotations
 import pytest
 import xarray as xr
 
+from tests.builders import SOFTMAX_MNIST, as_options
 from tests.end_to_end.command_line import fairwave
 
-TINY = [
-    "--set", "cell.num_devices=3", "--set", "data.samples_per_device=40", "--set", "learning.batch_size=8",
-    "--set", "learning.layer_sizes=[784, 10]", "--set", "learning.model=softmax",
-    "--set", "compute.bits_per_iteration=802816", "--schemes", "least_energy",
-]  # fmt: skip
+TINY = [*as_options(SOFTMAX_MNIST), "--schemes", "least_energy"]
 
 
 @pytest.mark.slow

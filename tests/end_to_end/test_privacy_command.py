@@ -13,12 +13,10 @@ import pytest
 from fairwave.privacy.sampling import overflow_probability, sufficient_capacity
 from fairwave.runs.order import Track
 from fairwave.runs.store import RunStore
+from tests.builders import SOFTMAX_MNIST, as_options
 from tests.end_to_end.command_line import Outcome, fairwave
 
-TINY = [
-    "--set", "cell.num_devices=3", "--set", "learning.batch_size=8", "--set", "learning.layer_sizes=[784, 10]",
-    "--set", "learning.model=softmax", "--set", "compute.bits_per_iteration=802816",
-]  # fmt: skip
+TINY = as_options(each for each in SOFTMAX_MNIST if not each.startswith("data."))
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from fairwave.engine.round_record import Arrays, as_arrays
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.client_app import app_of
 from fairwave.federate.in_process import federate_in_process
-from fairwave.federate.protocol import NamedArrays, named_arrays
 from fairwave.federate.settings import Settings
+from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.runs.experiment import Experiment, run_rounds
 from fairwave.runs.folder import DEVICES, MODELS

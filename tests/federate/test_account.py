@@ -19,10 +19,11 @@ from fairwave.errors import FederationError, ScenarioError
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.client import DeviceClient
 from fairwave.federate.flower_records import ANSWER
-from fairwave.federate.protocol import Answer, NamedArrays, Phase, Status, Task, named_arrays
+from fairwave.federate.protocol import Answer, Phase, Status, Task
 from fairwave.federate.settings import Settings
 from fairwave.federate.setup import access_point, device_client
 from fairwave.federate.step_charges import StepCharges
+from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.runs.experiment import Experiment
 from fairwave.runs.order import Order, Track
 from tests.federate.parties import Outcome, federated, tiny

@@ -17,9 +17,10 @@ from fairwave.federate.client import DeviceClient
 from fairwave.federate.client_data import agreed_counts, own_samples
 from fairwave.federate.client_state import ClientStateFile, replace_file
 from fairwave.federate.meter import Meter
-from fairwave.federate.protocol import NamedArrays, Phase, Status, Task, named_arrays
+from fairwave.federate.protocol import Phase, Status, Task
 from fairwave.federate.settings import Settings
 from fairwave.federate.setup import access_point, device_client
+from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.runs.experiment import Experiment
 from fairwave.runs.faults import Fault
 from fairwave.runs.order import Track

@@ -14,7 +14,7 @@ from fairwave.errors import FederationError
 from fairwave.federate import in_process, messaging
 from fairwave.federate.answer_checks import Expected
 from fairwave.federate.flower_records import ANSWER, ARRAYS, TELEMETRY
-from fairwave.federate.protocol import NamedArrays
+from fairwave.learning.named_arrays import NamedArrays
 from fairwave.runs.faults import Fault
 from tests.federate.parties import REPEATABLE, Meddle, Outcome, close, federated, model_of_round, tiny
 

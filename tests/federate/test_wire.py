@@ -21,7 +21,8 @@ from fairwave.federate.flower_records import (
     task_from_records,
     task_to_records,
 )
-from fairwave.federate.protocol import VERSION, Answer, Phase, Status, Task, named_arrays, tree_of
+from fairwave.federate.protocol import VERSION, Answer, Phase, Status, Task
+from fairwave.learning.named_arrays import named_arrays, tree_of
 
 ARRAYS_HELD = {"0.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "0.bias": np.zeros(3, np.float32)}
 TASK_GIVEN = Task("f1", "proposed", 3, 7, Phase.GRADIENT, 0.25, 5, -1, ARRAYS_HELD, None)

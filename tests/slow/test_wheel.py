@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import SOFTMAX_MNIST, as_options
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -49,3 +51,47 @@ def test_a_wheel_runs_elsewhere(tmp_path: Path):
         done = subprocess.run(command, check=False, cwd=away, env=offline, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
     assert (away / "runs" / "small" / "report.html").stat().st_size > 1_000_000
+
+
+OFFERED = """\
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "offered"
+version = "1.2"
+[project.entry-points."fairwave.schemes"]
+frugal = "offered:frugal"
+[project.entry-points."fairwave.rules"]
+fewest = "offered:fewest"
+[tool.hatch.build.targets.wheel]
+packages = ["offered"]
+"""
+
+
+@pytest.mark.slow
+def test_a_package_with_entry_points_extends_fairwave(tmp_path: Path):
+    """A wheel of another package, installed into a folder: its scheme and its rule can be named like any other."""
+    package = tmp_path / "source" / "offered"
+    package.mkdir(parents=True)
+    (tmp_path / "source" / "pyproject.toml").write_text(OFFERED)
+    (package / "__init__.py").write_text((ROOT / "tests" / "plugins" / "everything.py").read_text())
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(package.parent)]
+    subprocess.run(build, check=True, capture_output=True, timeout=300)
+    (wheel,) = tmp_path.glob("*.whl")
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(tmp_path / "lib")]
+    subprocess.run([*install, str(wheel)], check=True, capture_output=True, timeout=300)
+    found = {**os.environ, "PYTHONPATH": str(tmp_path / "lib")}
+
+    def fairwave(*arguments: str) -> str:
+        command = [sys.executable, "-m", "fairwave", *arguments]
+        done = subprocess.run(
+            command, check=False, cwd=tmp_path, env=found, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "frugal" in fairwave("scenario", "schemes") and "fewest" in fairwave("plan", "--policies", "fewest")
+    options = [*as_options(SOFTMAX_MNIST), "--rounds", "1", "--schemes", "frugal", "--out", "run"]
+    assert "frugal" in fairwave("run", "small", *options)
+    assert "plugin offered 1.2, offered:frugal" in fairwave("runs", "show", "run")

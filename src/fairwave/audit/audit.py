@@ -59,7 +59,7 @@ def check_claims(scenario: Scenario) -> None:
 def audit(
     scenario: Scenario, num_canaries: int = CANARIES, epsilon: float = EPSILON, seed: int = 0
 ) -> Iterator[Verdict]:
-    """Of each part of the code that the scenario's claims rest on, one after the other."""
+    """A verdict on each part of the code that the scenario's claims rest on, one after the other."""
     privacy = scenario.privacy
     claim = Claim.of_total(epsilon, RELEASES, privacy.delta)
     if mode_of(privacy).trusts_access_point:

@@ -10,7 +10,7 @@ import numpy as np
 from fairwave.audit.transcript import Claim, Transcript
 
 GUESSED_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
-"""Of the canaries about which the one-run test guesses at each end; each is tried, and has its part of the alarm."""
+"""Shares of the canaries about which the one-run test guesses at each end; each is tried with a part of the alarm."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Finding:
     measured: str
     claimed: str
     probability: float
-    """Of so much against the claim, or more, if the claim is true."""
+    """Probability of so much against the claim, or more, if the claim is true."""
     flagged: bool
 
 
@@ -98,7 +98,7 @@ def _one_run(scores: np.ndarray, present: np.ndarray, claim: Claim, alarm: float
 
 
 def guessing_probability(canaries: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
-    """Of so many right guesses, or more, against any (epsilon, delta) mechanism, at most."""
+    """The probability of so many right guesses, or more, against any (epsilon, delta) mechanism, at most."""
     from scipy.stats import binom
 
     success = 1.0 / (1.0 + math.exp(-epsilon))

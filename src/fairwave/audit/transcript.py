@@ -15,7 +15,7 @@ from fairwave.privacy.gaussian import analytic_noise_multiplier
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """So many Gaussian releases at a noise multiplier."""
+    """A number of Gaussian releases at a noise multiplier."""
 
     rounds: int
     multiplier: float

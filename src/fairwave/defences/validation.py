@@ -1,4 +1,4 @@
-"""Updates that cannot be honest by their values: not finite, as good as nothing, or absurdly long."""
+"""Updates that cannot be honest by their length: as good as nothing, or absurdly long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _impossible(settings: Defences, updates: Updates) -> FlagPerDevice:
 
 validation = Defence(
     name="validation",
-    summary="catches updates that are not finite, a hundredth of the median length, or a hundred times",
+    summary="catches updates of a hundredth of the median length, or a hundred times it",
     order=10,
     judge=refusing("validation", _impossible),
     refuses=True,

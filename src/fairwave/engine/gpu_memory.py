@@ -11,7 +11,7 @@ import jax
 from fairwave.learning.model import Tree
 
 SHARE = 0.8
-"""Of the free memory that one program may take; the rest is for what the allocator cannot place."""
+"""Share of the free memory that one program may take; the rest is for what the allocator cannot place."""
 
 Chunked = Callable[[int | None, Any, Any], Tree]
 """A program that computes so many devices at a time, or all."""

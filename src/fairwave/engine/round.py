@@ -87,7 +87,7 @@ class Concluded(eqx.Module):
     model_sensitivity: Scalar
     """By how much one device's update can change that model; else 0."""
     findings: dict[str, Bool[Array, " device"]]
-    """Whose update each defence refused, by the defence's name."""
+    """A mask of the updates that each defence refused, by the defence's name."""
 
 
 # One program: what lies between its steps, a model for every participant, never leaves the processor.

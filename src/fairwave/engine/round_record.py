@@ -65,13 +65,13 @@ class RoundRecord(eqx.Module):
     participating: FlagPerDevice
     """Who was asked to take part, and had budget and charge left to do so."""
     late: FlagPerDevice
-    """Whose update came after the deadline: energy spent, update not used."""
+    """A mask of the updates that came after the deadline: energy spent, update not used."""
     cheating: FlagPerDevice
     """Who misbehaved, as the scenario has it."""
     delivered: FlagPerDevice
-    """Whose update arrived in time; false in outage, where the channel estimate was wrong, and where it came late."""
+    """A mask of the updates that arrived in time; not so in outage, over a channel that was misjudged, or if late."""
     findings: dict[str, Bool[Array, " device"]]
-    """Whose update each defence refused, by the defence's name; a refused update is not used."""
+    """A mask of the updates that each defence refused, by the defence's name; a refused update is not used."""
     served: FlagPerDevice
     """Who was sent a copy of the new model."""
     distance_now_m: PerDevice | None

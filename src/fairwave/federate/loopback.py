@@ -66,7 +66,7 @@ class Loopback:
         return str(told["run-id"])
 
     def status(self, run: str) -> str:
-        """Of a run, in Flower's words, such as 'running' or 'finished:completed'."""
+        """The status of a run, in Flower's words, such as 'running' or 'finished:completed'."""
         told = self._flwr("list", "--run-id", run, _CONNECTION, "--format", "json")
         return str(told["runs"][0]["status"])
 

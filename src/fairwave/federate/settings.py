@@ -10,7 +10,7 @@ from fairwave.units import NUMBER
 
 
 class Settings(Group):
-    """Of the network and the machines, not of the experiment."""
+    """Settings of the network and the machines, not of the experiment."""
 
     deadline_s: Time = 120.0
     """Seconds that each exchange waits for answers; messages die with it."""

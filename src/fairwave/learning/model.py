@@ -23,7 +23,7 @@ Inputs: TypeAlias = Float[Array, "sample ..."]
 Labels: TypeAlias = Int[Array, " sample"]
 Logits: TypeAlias = Float[Array, "sample class"]
 Taps: TypeAlias = list[tuple[Float[Array, "sample input"], Float[Array, "sample output"]]]
-"""Of each dense layer: what it was given, and the gradient of every sample's own loss by what it gave."""
+"""For each dense layer: its inputs, and the gradient of every sample's own loss by its outputs."""
 
 
 def no_penalty(params: Tree) -> Scalar:

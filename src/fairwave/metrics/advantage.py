@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 @dataclasses.dataclass(frozen=True)
 class Means:
-    """Of one group of devices over the rounds that count."""
+    """Means over one group of devices and the rounds that count."""
 
     received_loss: float
-    """Of the model that devices have, on their own data."""
+    """Loss of the model that devices have, on their own data."""
     received_accuracy: float
     energy_j: float
     utility: float
@@ -68,7 +68,7 @@ Recorded = dict[str, np.ndarray]
 
 
 def advantage(run: Recorded, undisturbed: Recorded, cheats: ArrayLike, first: int) -> Advantage:
-    """Of the devices that misbehave, over the rounds from `first` (counted from 0) on."""
+    """The advantage of the devices that misbehave, over the rounds from `first` (counted from 0) on."""
     who = np.asarray(cheats, bool)
     caught, there = run["findings"][first:] > 0, run["delivered"][first:] > 0
     return Advantage(

@@ -15,6 +15,6 @@ def lengths(rows: Rows) -> PerRow:
 
 
 def cosines(rows: Rows, others: Rows) -> PerRow:
-    """Of each row with its counterpart, or with the only one there is; 0 where either has no length."""
+    """Cosine of each row with its counterpart, or with the only one there is; 0 where either has no length."""
     product = lengths(rows) * lengths(others)
     return jnp.where(product > 0.0, jnp.sum(rows * others, axis=1) / jnp.where(product > 0.0, product, 1.0), 0.0)

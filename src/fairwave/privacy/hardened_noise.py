@@ -20,7 +20,7 @@ import numpy as np
 PER_STD = 8
 """At least so many grid steps to one std; rounding then adds at most 1/768 to the variance."""
 INTERVALS = 2.0**52
-"""Of the magnitude's tail probability, from 0 to 1/2; one more bit is the sign."""
+"""Bits of the magnitude's tail probability, from 0 to 1/2; one more bit is the sign."""
 DOUBT = 1e-9
 """Distance from the middle between two multiples, in grid steps, that double precision is not trusted with; its errors
 are some 1e-13."""

@@ -25,7 +25,7 @@ class ReleaseEvent:
     noise_std: np.ndarray
     """Std of the noise on each value, per device, in the units of the sensitivity; 0 for none."""
     subjects: np.ndarray
-    """Whose data it tells about."""
+    """Devices about whose data it tells."""
     steps: np.ndarray
     """Releases that it is made of, per device: the steps of private training, else 1."""
     sampling: np.ndarray

@@ -20,7 +20,7 @@ STEPS_IN_MIND = 1e7
 
 
 def sampling_probability(expected: int, count: Count | Int[Array, " device"]) -> Array:
-    """Of each record, for batches of an expected size; 1 for a device that holds no more than that."""
+    """Probability of each record, for batches of an expected size; 1 for a device that holds no more than that."""
     return jnp.minimum(1.0, expected / count.astype(jnp.float64))
 
 

@@ -17,13 +17,22 @@ from fairwave.report.style import with_interval
 from fairwave.report.tables import table
 
 Answers = Mapping[tuple[str, str], Sequence[Advantage]]
-"""Of each behaviour and setting, seed by seed."""
+"""The advantage of each behaviour in each setting, seed by seed."""
 HARDLY, CHEAP, NOTHING = 0.01, 0.05, 0.005
 """Loss that is hardly worse, energy that is worth saving, and energy that is not saved by cheating, as shares."""
 _HEADS = (
-    "behaviour", "setting", "its loss against the others'", "against its honest self's", "its accuracy less theirs",
-    "energy saved", "its deviation", "the others'", "caught", "false alarms", "what it costs the others",
-)  # fmt: skip
+    "behaviour",
+    "setting",
+    "its loss against the others'",
+    "against its honest self's",
+    "its accuracy less theirs",
+    "energy saved",
+    "its deviation",
+    "the others'",
+    "caught",
+    "false alarms",
+    "what it costs the others",
+)
 
 
 def write_incentives(
@@ -59,7 +68,7 @@ def better_off(answers: Answers, behaviours: Sequence[str], setting: str) -> lis
 
 
 def paying(answers: Answers, behaviours: Sequence[str], setting: str) -> list[str]:
-    """Those of them that the same device would not have had by being honest."""
+    """The advantages that the same device would not have had by being honest."""
     return [
         name
         for name in better_off(answers, behaviours, setting)

@@ -33,10 +33,16 @@ def panel_html(panel: Panel, prefix: str) -> str:
         size = 7 if panel.joined or len(line.x) <= FEW_POINTS else 4
         figure.add_trace(
             go.Scatter(
-                x=line.x, y=line.y, error_y=bars, mode=mode, name=line.label, legendgroup=line.label,
-                line={"color": colour, "width": 2}, marker={"color": colour, "size": size},
+                x=line.x,
+                y=line.y,
+                error_y=bars,
+                mode=mode,
+                name=line.label,
+                legendgroup=line.label,
+                line={"color": colour, "width": 2},
+                marker={"color": colour, "size": size},
             )
-        )  # fmt: skip
+        )
     if panel.log_x:
         figure.update_xaxes(type="log")
     return _html(figure, f"{prefix}{panel.key}", panel.x_label, panel.y_label)
@@ -69,10 +75,18 @@ def heat_map_html(
     reach = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0
     figure = go.Figure(
         go.Heatmap(
-            z=values, x=list(columns), y=list(rows), text=texts, texttemplate="%{text}", colorscale="RdBu_r",
-            zmin=-min(reach, 100.0), zmax=min(reach, 100.0), colorbar={"title": name}, hoverinfo="skip",
+            z=values,
+            x=list(columns),
+            y=list(rows),
+            text=texts,
+            texttemplate="%{text}",
+            colorscale="RdBu_r",
+            zmin=-min(reach, 100.0),
+            zmax=min(reach, 100.0),
+            colorbar={"title": name},
+            hoverinfo="skip",
         )
-    )  # fmt: skip
+    )
     figure.update_yaxes(autorange="reversed", automargin=True)
     return _html(figure, key, "", "", height=100 + 30 * len(rows))
 
@@ -85,17 +99,26 @@ def _band(line: Series, spread: np.ndarray, colour: str) -> go.Scatter:
 
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return go.Scatter(
-        x=np.concatenate([line.x, line.x[::-1]]), y=np.concatenate([line.y + spread, (line.y - spread)[::-1]]),
-        mode="lines", fill="toself", fillcolor=f"rgba({red},{green},{blue},0.15)", line={"width": 0}, hoverinfo="skip",
-        legendgroup=line.label, showlegend=False,
-    )  # fmt: skip
+        x=np.concatenate([line.x, line.x[::-1]]),
+        y=np.concatenate([line.y + spread, (line.y - spread)[::-1]]),
+        mode="lines",
+        fill="toself",
+        fillcolor=f"rgba({red},{green},{blue},0.15)",
+        line={"width": 0},
+        hoverinfo="skip",
+        legendgroup=line.label,
+        showlegend=False,
+    )
 
 
 def _html(figure: go.Figure, key: str, x_label: str, y_label: str, height: int = HEIGHT) -> str:
     figure.update_layout(
-        template="simple_white", height=height, margin={"l": 60, "r": 16, "t": 16, "b": 48},
-        legend={"orientation": "h", "y": 1.12}, hovermode="closest",
-    )  # fmt: skip
+        template="simple_white",
+        height=height,
+        margin={"l": 60, "r": 16, "t": 16, "b": 48},
+        legend={"orientation": "h", "y": 1.12},
+        hovermode="closest",
+    )
     figure.update_xaxes(title=x_label, showgrid=True)
     figure.update_yaxes(title=y_label, showgrid=True)
     options = {"displaylogo": False, "responsive": True, "displayModeBar": "hover"}

@@ -10,7 +10,7 @@ from fairwave.privacy.exposure import exposures
 from fairwave.privacy.gaussian import noise_multiplier
 from fairwave.privacy.ledger import Ledger, Ledgers, rounds_of
 from fairwave.privacy.modes.mode import mode_of
-from fairwave.privacy.nominal import SENTENCE
+from fairwave.privacy.nominal_totals import SENTENCE
 from fairwave.report.figure_data import Panel, Series
 from fairwave.scenario.privacy_parameters import Privacy
 

@@ -42,8 +42,15 @@ def write_pareto(runs: Mapping[str, xr.Dataset], about: str, folder: Path) -> Pa
         )
         rows += [(scheme, name, with_interval(energy, 1), with_interval(loss)) for name, energy, loss in found]
     caption = f"Mean over devices and the last {LAST} rounds; bars are 95 % intervals over seeds."
-    panel = Panel("pareto", "Loss against energy", "energy per device and round (mJ)", "loss of the received copy",
-                  caption, series, over_rounds=False)  # fmt: skip
+    panel = Panel(
+        "pareto",
+        "Loss against energy",
+        "energy per device and round (mJ)",
+        "loss of the received copy",
+        caption,
+        series,
+        over_rounds=False,
+    )
     write_figures([panel], folder / FIGURES)
     return write_page(
         folder / FILE,

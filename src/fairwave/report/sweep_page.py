@@ -26,7 +26,7 @@ MEASURES = (
     ("received_loss", "loss of the received copies", "loss of the received copy", 1.0, 3),
     ("test_accuracy", "test accuracy", "test accuracy", 1.0, 3),
 )
-"""Of a row: field, title, axis, scale and digits."""
+"""A row's field, title, axis, scale and digits."""
 
 
 def write_sweep(rows: Sequence[Row], axes: Sequence[Axis], about: str, folder: Path) -> Path:
@@ -66,9 +66,16 @@ def _panel(rows: Sequence[Row], axis: Axis, measure: str, title: str, label: str
         spread = np.array([0.0 if np.isnan(mean.low) else 0.5 * (mean.high - mean.low) for mean in means])
         series.append(Series(scheme, x, np.array([mean.mean for mean in means]) * scale, spread * scale))
     return Panel(
-        f"{axis.name}-{measure}", title, axis.name, label, "", series,
-        joined=not (axis.scattered or words), over_rounds=False, log_x=axis.law == "log_uniform",
-    )  # fmt: skip
+        f"{axis.name}-{measure}",
+        title,
+        axis.name,
+        label,
+        "",
+        series,
+        joined=not (axis.scattered or words),
+        over_rounds=False,
+        log_x=axis.law == "log_uniform",
+    )
 
 
 def _over_seeds(rows: Sequence[Row], measure: str) -> Interval:

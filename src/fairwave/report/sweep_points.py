@@ -27,7 +27,7 @@ class Axis:
 
     name: str
     law: str = ""
-    """By which its values are drawn; none where they are given."""
+    """The law by which its values are drawn; none where they are given."""
 
     @property
     def scattered(self) -> bool:
@@ -41,7 +41,7 @@ class Row:
 
     run: str
     values: Mapping[str, float | str]
-    """Of the parameters that are swept."""
+    """Values of the parameters that are swept."""
     scheme: str
     seed: int
     rounds: int
@@ -50,9 +50,9 @@ class Row:
     energy_std_j: float
     """The std over devices."""
     received_loss: float
-    """Of the received copies, over devices and the last rounds."""
+    """Mean loss of the received copies, over devices and the last rounds."""
     test_accuracy: float
-    """Of the access point's model, in the last round."""
+    """Test accuracy of the access point's model, in the last round."""
 
 
 def measured(run: str, values: Mapping[str, float | str], results: xr.Dataset) -> Iterator[Row]:
@@ -65,10 +65,16 @@ def measured(run: str, values: Mapping[str, float | str], results: xr.Dataset) -
             spread = fairness_summary(energy.sel(one).values)
             done = results.sel(one).isel(round=slice(rounds))
             yield Row(
-                run, values, scheme, seed, rounds, spread["mean"], spread["std"],
+                run,
+                values,
+                scheme,
+                seed,
+                rounds,
+                spread["mean"],
+                spread["std"],
                 float(done["received_loss"].isel(round=slice(-LAST, None)).mean()),
                 float(done["test_accuracy"].isel(round=-1)),
-            )  # fmt: skip
+            )
 
 
 def point_rows(rows: Sequence[Row]) -> pyarrow.Table:

@@ -39,7 +39,7 @@ class Learning(Group):
     gradient_exchange: bool
     """Devices exchange gradients before training; without it, plain local training."""
     precision: Precision = "float32"
-    """Of matrix products on a GPU: 'tf32' and 'bf16' are faster and coarser. A CPU computes all in float32."""
+    """Precision of matrix products on a GPU: 'tf32' and 'bf16' are faster and coarser. A CPU computes in float32."""
     smoothness: Positive | None = None
     """Lipschitz constant L of the gradient, if known: plans then bound the local accuracy."""
     strong_convexity: Positive | None = None

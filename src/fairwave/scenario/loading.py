@@ -94,7 +94,9 @@ def _read(source: str, folder: Path, trail: tuple[str, ...]) -> dict[str, Any]:
     base = _read(parent, path.parent, (*trail, name))
     for group, content in tables.items():
         merged = base.get(group)
-        if isinstance(content, dict) and isinstance(merged, dict):
+        if group == "plugins" and isinstance(content, list) and isinstance(merged, list):
+            base[group] = [*merged, *content]
+        elif isinstance(content, dict) and isinstance(merged, dict):
             base[group] = {k: v for k, v in {**merged, **content}.items() if v != UNSET}
         else:
             base[group] = content
@@ -135,8 +137,9 @@ def _anchor(tables: dict[str, Any], folder: Path) -> None:
             if isinstance(value, dict) and isinstance(value.get("file"), str):
                 value["file"] = str(folder / value["file"])
     listed = tables.get("plugins")
-    if isinstance(listed, list):
-        tables["plugins"] = [str((folder / each).resolve()) if isinstance(each, str) else each for each in listed]
+    if isinstance(listed, list) and all(isinstance(each, str) for each in listed):
+        tables["plugins"] = [str((folder / each).resolve()) for each in listed]
+        load_plugins(tables["plugins"])  # before names are told from files: a plugin may have the data set
     data = tables.get("data")
     if isinstance(data, dict) and isinstance(data.get("source"), str) and not _is_name(data["source"]):
         data["source"] = str(folder / data["source"])

@@ -55,7 +55,7 @@ class Privacy(Group):
     max_epsilon: Positive | None = None
     """Proved total at which a device stops taking part, before it would exceed it."""
     noise_source: Literal["simulation", "hardened", "exact"] = "simulation"
-    """Of proved noise: seeded (not for deployment), the system's randomness on a grid, or OpenDP's sampler."""
+    """Source of proved noise: seeded (not for deployment), the system's randomness on a grid, or OpenDP's sampler."""
 
     @model_validator(mode="after")
     def _formula_is_proved(self) -> Privacy:

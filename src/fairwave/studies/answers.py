@@ -18,7 +18,7 @@ _FLAGS = ("findings", "delivered", "participating")
 
 
 def advantages(runs: Mapping[str, xr.Dataset], behaviours: Sequence[str]) -> dict[tuple[str, str], list[Advantage]]:
-    """Of each behaviour and setting, seed by seed."""
+    """The advantage of each behaviour in each setting, seed by seed."""
     found = {}
     for behaviour in behaviours:
         for setting in SETTINGS:

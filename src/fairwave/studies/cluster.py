@@ -38,7 +38,7 @@ def check_installed() -> None:
 
 
 def installed_version() -> str:
-    """Of fairwave, here."""
+    """The version of fairwave that is installed here."""
     return importlib.metadata.version("fairwave")
 
 

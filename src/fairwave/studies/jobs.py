@@ -21,7 +21,7 @@ from fairwave.runs.order import Order
 from fairwave.runs.session import TrackProgress, run
 
 Watch = Callable[[str, TrackProgress], None]
-"""Told of a job's name and its latest step."""
+"""Called with a job's name and its latest progress."""
 LISTEN_S = 1.0
 
 

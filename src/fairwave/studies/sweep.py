@@ -27,7 +27,7 @@ class Point:
 
     job: Job
     values: Mapping[str, Shown]
-    """Of the parameters that are swept: numbers in SI units, all else as text."""
+    """Values of the parameters that are swept: numbers in SI units, all else as text."""
 
 
 def points(sweep: Sweep, file: Path) -> list[Point]:

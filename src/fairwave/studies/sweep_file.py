@@ -95,9 +95,9 @@ class Sweep(Group):
     schemes: Annotated[tuple[str, ...], BeforeValidator(_texts)] = DEFAULT_SCHEMES
     """What is compared at every point."""
     seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds)] | None = None
-    """Left out, the scenario's."""
+    """Seeds of every point; those of the scenario by default."""
     rounds: Annotated[int, *whole(1, 1_000_000)] | None = None
-    """Left out, the scenario's."""
+    """Rounds of every point; those of the scenario by default."""
     set: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
     """Overrides for all points, as --set has them."""
     grid: Annotated[Mapping[str, tuple[Any, ...]], BeforeValidator(_grid)] = Field(default_factory=dict)
@@ -116,7 +116,7 @@ class Sweep(Group):
 
     @property
     def laws(self) -> Mapping[str, Law]:
-        """Of the parameters that are drawn."""
+        """The laws of the parameters that are drawn."""
         return {} if self.random is None else self.random.laws
 
     @property

@@ -33,9 +33,13 @@ def devices(scenario: Scenario, values: DeviceValues, distance_m: FloatColumn) -
         "seconds_per_bit": seconds_per_bit(**processor.model_dump()) if processor else values("seconds_per_bit"),
     }
     for name in (
-        "bandwidth_hz", "max_transmit_power_w", "amplifier_efficiency", "circuit_power_w", "compute_power_w",
+        "bandwidth_hz",
+        "max_transmit_power_w",
+        "amplifier_efficiency",
+        "circuit_power_w",
+        "compute_power_w",
         "min_iterations",
-    ):  # fmt: skip
+    ):
         given[name] = values(name)
     arrays = {name: np.asarray(value, dtype=np.float64) for name, value in given.items()}
     _check(arrays)

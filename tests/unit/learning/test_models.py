@@ -15,14 +15,10 @@ import fairwave
 from fairwave.learning.model import Model
 from fairwave.learning.models import model_of
 from fairwave.scenario.learning_parameters import Learning
+from tests.builders import SMALL_MNIST
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-TINY = [
-    "data.samples_per_device=60",
-    "cell.num_devices=3",
-    "learning.batch_size=16",
-    "compute.bits_per_iteration=802816",
-]
+
 CNN = ["learning.model=cnn", "learning.layer_sizes=[784, 10]", "learning.image_shape=[28, 28, 1]"]
 SOFTMAX = ["learning.model=softmax", "learning.layer_sizes=[784, 10]", "learning.l2=0.01"]
 
@@ -88,7 +84,7 @@ def example(name: str) -> Model:
 def test_every_kind_of_model_learns(which):
     overrides = {"softmax": SOFTMAX, "cnn": CNN}.get(which, [])
     model = None if overrides else example(which)
-    scenario = fairwave.load_scenario("small", [*TINY, *overrides, "learning.learning_rate=0.05"])
+    scenario = fairwave.load_scenario("small", [*SMALL_MNIST, *overrides, "learning.learning_rate=0.05"])
     results = fairwave.simulate(scenario, ["no_privacy"], rounds=3, model=model).results
     loss = results["loss"].mean("device").values.ravel()
     assert loss[-1] < 0.8 * float(results["received_loss"].isel(round=0).mean())

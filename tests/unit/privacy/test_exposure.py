@@ -11,7 +11,7 @@ from fairwave.privacy.accounting import collapsed, epsilon_of, gaussian_epsilon
 from fairwave.privacy.budget import most_releases
 from fairwave.privacy.exposure import exposures
 from fairwave.privacy.ledger import event
-from fairwave.privacy.nominal import nominal
+from fairwave.privacy.nominal_totals import nominal
 from fairwave.privacy.spending import Account, Spending, received_by
 
 DELTA = 1e-5

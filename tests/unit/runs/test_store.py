@@ -19,10 +19,12 @@ from fairwave.privacy.ledger import event as ledger_event
 from fairwave.runs import store as store_module
 from fairwave.runs.database import FILE, locked
 from fairwave.runs.folder import holds_run
+from fairwave.runs.history import Session
 from fairwave.runs.order import Order, Track
 from fairwave.runs.seal import FILE as SEAL
 from fairwave.runs.store import RunStore
 
+SESSION = Session("2026-01-02T03:04:05+00:00", "fairwave run small", "a machine", '{"python": "3.11"}')
 TRACKS = (Track("proposed", 0), Track("max_power", 0))
 
 
@@ -38,12 +40,13 @@ def event(seed: int) -> ReleaseEvent:
 
 def filled(folder: Path, rounds: int = 4, state_bytes: int = 9_000) -> Path:
     order = Order(fairwave.load_scenario("small"), ("proposed", "max_power"), (0,), 9)
-    store = RunStore.create(empty(folder), order, {"command": "fairwave run small"})
+    store = RunStore.create(empty(folder), order)
+    store.extend(order, SESSION)
     for track in TRACKS:
         store.begin(track, b"data", {"distance_m": np.arange(3.0)})
         for number in range(rounds):
             state = np.random.default_rng(number).bytes(state_bytes)
-            store.append(track, number, arrays(number), [event(number)], state, last=False)
+            store.append(track, number, arrays(number), [event(number)], state, ended=None)
     store.close()
     return folder
 
@@ -51,7 +54,7 @@ def filled(folder: Path, rounds: int = 4, state_bytes: int = 9_000) -> Path:
 def content(folder: Path) -> list[object]:
     """Everything that a reader could get."""
     store = RunStore(folder)
-    seen: list[object] = [store.about, store.order]
+    seen: list[object] = [store.about, store.order, store.history(), store.plugins()]
     for track in TRACKS:
         seen += [str(store.summary(track)), store.checkpoint(track), str(store.layout(track.seed))]
         seen += [str(sorted((name, value.tobytes()) for name, value in r.items())) for r in store.records(track)]
@@ -63,7 +66,7 @@ def test_what_is_written_comes_back(tmp_path: Path):
     store = RunStore(filled(tmp_path / "a"))
     assert store.order.schemes == ("proposed", "max_power") and store.order.rounds == 9
     summary = store.summary(TRACKS[0])
-    assert (summary.rounds, summary.finished) == (4, False)
+    assert (summary.rounds, summary.ended) == (4, None)
     assert summary.mean_loss == pytest.approx(np.nanmean(arrays(3)["loss"]))
     for number, record in enumerate(store.records(TRACKS[1])):
         for name, value in arrays(number).items():
@@ -150,7 +153,10 @@ def test_a_truncated_file_is_refused(tmp_path: Path, keep: int):
         "UPDATE run SET value = '10' WHERE name = 'rounds'",
         "UPDATE track SET layout = x'00'",
         "DELETE FROM track WHERE scheme = 'proposed'",
-        "UPDATE round SET last = 1 WHERE number = 3",
+        "UPDATE round SET end_reason = 'target_loss' WHERE number = 3",
+        "UPDATE history SET command = 'fairwave run another'",
+        "DELETE FROM history",
+        "INSERT INTO plugin VALUES ('mine.py', 'digest')",
     ],
 )
 def test_a_tidy_forgery_is_refused(tmp_path: Path, change: str):
@@ -170,7 +176,7 @@ def test_a_full_disk_keeps_all_stored_rounds(tmp_path: Path):
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(OutputError, match="free some space"):
-        store.append(TRACKS[0], 4, arrays(4), [event(4)], b"x" * 500_000, last=False)
+        store.append(TRACKS[0], 4, arrays(4), [event(4)], b"x" * 500_000, ended=None)
     store.close()
     before = filled(tmp_path / "b")
     assert content(folder) == content(before)

@@ -18,11 +18,8 @@ from fairwave.runs.store import RunStore
 from fairwave.scenario.loading import load_scenario
 from fairwave.studies import cluster
 from fairwave.studies.jobs import Job
+from tests.builders import SOFTMAX_MNIST
 
-TINY = [
-    "cell.num_devices=3", "data.samples_per_device=40", "learning.batch_size=8", "learning.model=softmax",
-    "learning.layer_sizes=[784, 10]", "compute.bits_per_iteration=802816",
-]  # fmt: skip
 POWERS = (0.5, 1.0)
 LONGEST_S = 120.0
 
@@ -41,7 +38,12 @@ def jobs(rounds: int = 2) -> list[Job]:
     return [
         Job(
             f"power-{power:g}",
-            Order(load_scenario("small", [*TINY, f"radio.max_transmit_power_w={power}"]), ("max_power",), (0,), rounds),
+            Order(
+                load_scenario("small", [*SOFTMAX_MNIST, f"radio.max_transmit_power_w={power}"]),
+                ("max_power",),
+                (0,),
+                rounds,
+            ),
         )
         for power in POWERS
     ]

@@ -12,8 +12,8 @@ from fairwave.privacy.gaussian import noise_multiplier
 from fairwave.privacy.ledger import ReleaseEvent, RoundMessages, event
 from fairwave.privacy.modes.enforcement import Enforcement
 from fairwave.privacy.modes.mode import PrivacyMode
-from fairwave.privacy.nominal import SENTENCE
-from fairwave.privacy.nominal import nominal as nominal_total
+from fairwave.privacy.nominal_totals import SENTENCE
+from fairwave.privacy.nominal_totals import nominal as nominal_total
 from fairwave.privacy.sampling import sampling_probability
 from fairwave.privacy.spending import Account
 from fairwave.scenario.parameters import Scenario

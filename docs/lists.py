@@ -1,0 +1,54 @@
+"""Write the tables of the documentation that list what fairwave has, from its registries.
+
+A table stands between `<!-- list: NAME -->` and `<!-- end -->`. `python docs/lists.py` writes all of them anew;
+`--check` says whether they are up to date, for the tests.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from fairwave.extensions import BEHAVIOURS, DEFENCES, SCHEMES
+
+DOCS = Path(__file__).parent
+FILES = (DOCS / "schemes.md", DOCS / "adversaries.md")
+PLACE = re.compile(r"(<!-- list: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def table(name: str) -> str:
+    """One list as a table."""
+    members = {
+        "schemes": SCHEMES,
+        "behaviours": BEHAVIOURS,
+        "defences": DEFENCES,
+    }[name]
+    builtin = [members[each] for each in members.builtin_names()]
+    if name == "defences":
+        builtin.sort(key=lambda defence: defence.order)
+    heads, rows = ["Name", "What it is"], [[f"`{each.name}`", each.summary] for each in builtin]
+    if name == "behaviours":
+        heads.append("Strength by default")
+        for row, each in zip(rows, builtin, strict=True):
+            row.append("" if each.strength is None else f"{each.strength:g}")
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def written(text: str) -> str:
+    """A page with its lists as they should be."""
+    return PLACE.sub(lambda found: found[1] + table(found[2]) + found[3], text)
+
+
+def main() -> None:
+    """Write, or check."""
+    stale = [path for path in FILES if written(path.read_text("utf-8")) != path.read_text("utf-8")]
+    if "--check" in sys.argv:
+        sys.exit(f"out of date: {', '.join(path.name for path in stale)}; run: python docs/lists.py" if stale else 0)
+    for path in stale:
+        path.write_text(written(path.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Privacy modes: what each refuses, charges, puts on the ledger and says, and that a fourth is one file."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fairwave
+from fairwave.errors import ArgumentError, ScenarioError
+from fairwave.extensions import ACCOUNTANTS, PRIVACY_MODES, SCHEMES
+from fairwave.privacy.accountants import Adjacency
+from fairwave.privacy.ledger import RoundMessages
+from fairwave.privacy.modes.mode import PrivacyMode, mode_of
+from fairwave.privacy.modes.nominal import Nominal
+from fairwave.privacy.spending import Account
+from fairwave.runs.order import Order
+
+MODES = PRIVACY_MODES.builtin_names()
+PROVING = ["privacy.mode=device", "defences.use=[]", "privacy.max_epsilon=unset"]
+
+
+def scenario_of(name: str) -> fairwave.Scenario:
+    return fairwave.load_scenario(*{"paper": ("paper",), "provable": ("fair",), "device": ("fair", PROVING)}[name])
+
+
+def messages() -> RoundMessages:
+    some, all_four = np.array([0, 2]), np.arange(4)
+    return RoundMessages(
+        invited=all_four,
+        sent=some,
+        delivered=np.array([2]),
+        served=all_four,
+        copy_std=np.full(4, 0.1),
+        update_std=0.05,
+        steps=np.array([3, 0, 5, 0]),
+        exchanged_gradients=False,
+        reported_losses=True,
+        model_std=0.2,
+        model_sensitivity=0.1,
+    )
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_a_mode_is_consistent_with_what_it_claims(name: str) -> None:
+    """Whoever proves nothing writes no proven sensitivity; whoever proves says about what, and against whom."""
+    scenario = scenario_of(name)
+    mode = mode_of(scenario.privacy)
+    assert mode.name == name and list(mode.obstacles(scenario)) == []
+    enforced = mode.enforcement(scenario, np.full(10, 6_000), 109_386)
+    events = mode.events(enforced, messages())
+    assert any(event.proven_sensitivity is not None for event in events) == mode.proves
+    assert (enforced.protection is not None) == mode.counts_steps
+    claims = " ".join(mode.claims(scenario))
+    assert ("Protected:" in claims) == mode.proves and ("Not covered:" in claims) == mode.proves
+    spent = mode.charge(jnp.array([7, 0]), jnp.array([True, False]))
+    assert np.asarray(spent).astype(int).tolist() == ([7, 0] if mode.counts_steps else [1, 0])
+
+
+def test_private_steps_are_charged_to_the_devices_that_made_them() -> None:
+    mode, scenario = PRIVACY_MODES["provable"], scenario_of("provable")
+    (update, model, deviation) = mode.events(mode.enforcement(scenario, np.full(4, 600), 1), messages())
+    assert update.devices.tolist() == [0, 2] and update.steps.tolist() == [3, 5]
+    assert update.proven_sensitivity == 1.0 and (update.noise_std == 1.3).all()
+    assert {model.basis, deviation.basis} == {"messages"}
+
+
+def test_names_of_modes_and_parts_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="'provble' is not a choice; expected 'paper', 'provable' or 'device'"):
+        fairwave.load_scenario("fair", ["privacy.mode=provble"])
+    with pytest.raises(ScenarioError, match="'no_privacy' trains without noise"):
+        Order.checked(fairwave.load_scenario("fair"), ["no_privacy"])
+    with pytest.raises(ScenarioError, match="choose among max_power"):
+        Order.checked(scenario_of("device"), ["proposed"])
+    with pytest.raises(ArgumentError, match="has no proof for adjacency REPLACE_ONE"):
+        ACCOUNTANTS["tight"](Adjacency.REPLACE_ONE)
+
+
+@pytest.mark.parametrize("name", ACCOUNTANTS.builtin_names())
+def test_accountants_compose(name: str) -> None:
+    """Composing in parts is composing at once; more releases cost more; nothing costs nothing."""
+    parts, whole = ACCOUNTANTS[name](), ACCOUNTANTS[name]()
+    for _ in range(3):
+        parts.compose({(1.5, 0.1): 20})
+    whole.compose({(1.5, 0.1): 60})
+    assert parts.epsilon(1e-5) == whole.epsilon(1e-5) > ACCOUNTANTS[name]().compose({(1.5, 0.1): 30}).epsilon(1e-5)
+    assert ACCOUNTANTS[name]().epsilon(1e-5) == pytest.approx(0.0, abs=1e-3)
+
+
+def test_the_tight_accountant_is_never_above_the_renyi_bound() -> None:
+    account = Account(messages=1, releases={(1.3, 0.02): 500}, lost_delta=0.0, unproven=())
+    assert account.epsilon(1e-5) < account.epsilon(1e-5, "renyi")
+    assert dataclasses.replace(account, unproven=("updates",)).epsilon(1e-5) == np.inf
+
+
+class Silent(Nominal):
+    """A fourth mode: as the paper's, but nothing may be reported."""
+
+    name: ClassVar[str] = "silent"
+    summary: ClassVar[str] = "as the paper, without reports"
+
+    def refuses_scheme(self, scheme) -> str | None:
+        """Schemes that have devices report losses."""
+        return f"'{scheme.name}' reports losses" if scheme.reports_losses else None
+
+
+def test_a_fourth_mode_is_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PRIVACY_MODES, "_added", {})
+    fairwave.add(Silent())
+    scenario = fairwave.load_scenario("small", ["privacy.mode=silent"])
+    assert isinstance(mode_of(scenario.privacy), PrivacyMode)
+    with pytest.raises(ScenarioError, match="'afl' reports losses"):
+        Order.checked(scenario, ["afl"])
+    assert Order.checked(scenario, ["proposed"]).schemes == ("proposed",) and "proposed" in SCHEMES
