@@ -70,8 +70,8 @@ def test_a_scenario_names_everything_that_its_plugin_has(scenario: Path) -> None
     assert (results["local_iterations"].sel(scheme="frugal") == 10).all()
     assert results.sizes["class"] == 4 and results["cheating"].sel(device=1).all()
     legend = results["findings"].attrs
-    assert legend == {"flag_masks": [1, 2], "flag_meanings": "not_finite no_first_value"}
-    caught = results["findings"].values & 2
+    assert legend == {"flag_masks": [1, 2], "flag_meanings": "no_first_value not_finite"}
+    caught = results["findings"].values & 1
     assert caught.any() and (results["deviation"].values[caught > 0] == 1.0).all()
     assert simulation.scenario.learning.num_parameters() == 13 * 4
     assert simulation.scenario.radio.fading.name == "weibull"

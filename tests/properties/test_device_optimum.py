@@ -19,7 +19,8 @@ from fairwave.policy.effort import Effort
 from fairwave.policy.preferences import Preferences
 from fairwave.policy.problem import Choice, DeviceProblem, iterations_at
 from fairwave.policy.root import sign_change
-from fairwave.policy.rules import Rule, proposed
+from fairwave.policy.rule import Rule
+from fairwave.policy.rules import proposed
 from fairwave.policy.rules.proposed import maximise_utility
 from tests.oracles import brute_force
 from tests.oracles.devices import random_devices

@@ -72,15 +72,8 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
 
 def _with_findings(records: Records) -> tuple[Records, list[str]]:
     """The records with all findings in one array, a bit for each; and the legend: their names, from the lowest bit."""
-    legend = list(
-        dict.fromkeys(
-            name.removeprefix(FINDING)
-            for rounds in records.values()
-            for arrays in rounds
-            for name in arrays
-            if name.startswith(FINDING)
-        )
-    )
+    names = {name for rounds in records.values() for arrays in rounds for name in arrays if name.startswith(FINDING)}
+    legend = sorted(name.removeprefix(FINDING) for name in names)
 
     def joined(arrays: Arrays) -> Arrays:
         bits = np.zeros(arrays["delivered"].shape, np.int32)

@@ -35,7 +35,7 @@ def test_steps_sampling_and_lost_delta_are_charged_to_the_device_that_made_them(
     for device, (steps, sampling, lost) in enumerate([(20, 0.02, 0.0), (100, 0.02, 0.0), (60, 0.5, 2e-6)]):
         expected = epsilon_of({(1.3, sampling): steps}, DELTA - lost)
         assert accounts[device].epsilon(DELTA) == pytest.approx(expected, rel=1e-12)
-        assert accounts[device].renyi(DELTA) > expected
+        assert accounts[device].epsilon(DELTA, "renyi") > expected
     told = [
         event("model", "access point", DEVICES, 0.05, basis="messages"),
         event("deviation", "access point", DEVICES, basis="messages"),

@@ -107,7 +107,9 @@ def test_schema_knows_every_group_and_the_presets_fit_it():
         "defences",
         "peers",
     }
-    assert set(schema["properties"]) == groups
+    assert set(schema["properties"]) == groups | {"plugins"}
+    laws = {law["properties"]["law"]["const"] for law in schema["$defs"]["FadingLaw"]["oneOf"]}
+    assert laws == {"none", "rayleigh", "rician", "nakagami"}
     assert json.dumps(schema)
     shown = tomllib.loads(to_toml(load_scenario("fair")))
     for group, content in shown.items():

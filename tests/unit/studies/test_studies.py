@@ -27,7 +27,7 @@ PAPER = load_scenario("paper-clean")
 
 def test_incentives_runs_everything_once():
     planned = list(incentives.jobs(PAPER, [0, 1], 20, incentives.known(PAPER)))
-    assert len({job.name for job in planned}) == len(planned) == 2 * (1 + len(BEHAVIOURS))
+    assert len({job.name for job in planned}) == len(planned) == 2 * (1 + len(BEHAVIOURS.names()))
     compared = {(job.name.endswith("defended"), scheme) for job in planned for scheme in job.order.schemes}
     assert compared == {(setting.defended, setting.scheme) for setting in incentives.SETTINGS}
     fair = load_scenario("fair")

@@ -1,4 +1,4 @@
-"""Fading, placement and channel knowledge. Statistical tests have fixed keys and must reject a mutant.
+"""FadingLaw, placement and channel knowledge. Statistical tests have fixed keys and must reject a mutant.
 
 The Kolmogorov-Smirnov tests use 20,000 samples and p > 1e-6: a right sampler fails one key in a million.
 """
@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fairwave.extensions import FADING
 from fairwave.keys import Stream, device_key, run_key
+from fairwave.scenario.fading_laws import FadingLaw
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.wireless.channel_knowledge import safe_gain
-from fairwave.wireless.fading import LAWS, Fading, Nakagami, NoFading, Rayleigh, Rician, draw_channel
+from fairwave.wireless.fading import Nakagami, NoFading, Rayleigh, Rician, draw_channel
 from fairwave.wireless.hardware import devices, distances_m
 
 SAMPLES = 20_000
@@ -24,7 +26,7 @@ ALARM = 1e-6
 pytestmark = pytest.mark.statistical
 
 
-def draw(law: Fading, error_std: float = 0.0, seed: int = 3):
+def draw(law: FadingLaw, error_std: float = 0.0, seed: int = 3):
     def one(round_index):
         return draw_channel(law, error_std, run_key(seed), round_index, jnp.asarray(7))
 
@@ -52,7 +54,7 @@ def test_no_fading_is_one():
 
 
 def test_every_law_has_a_sampler():
-    assert set(LAWS) == {NoFading, Rayleigh, Rician, Nakagami}
+    assert [FADING[name] for name in FADING.builtin_names()] == [NoFading, Rayleigh, Rician, Nakagami]
 
 
 def test_draws_are_addressed_not_consumed():

@@ -28,7 +28,9 @@ pytestmark = pytest.mark.statistical
 
 def gains(law, cycles: float, devices: int = SAMPLES) -> np.ndarray:
     def one(device):
-        return draw_channel(law, 0.0, run_key(3), jnp.asarray(5), device, jnp.asarray(cycles)).fading_gain
+        return draw_channel(
+            law, 0.0, run_key(3), jnp.asarray(5), device, doppler_cycles=jnp.asarray(cycles)
+        ).fading_gain
 
     return np.asarray(jax.vmap(one)(jnp.arange(devices)))
 
@@ -79,7 +81,7 @@ def test_over_time_every_device_has_the_same_mean_power():
 
 def test_no_time_no_change_and_estimates_go_along():
     np.testing.assert_allclose(gains(RAYLEIGH, 1.0, 50), gains(RAYLEIGH, 1.0 + 1e-9, 50), rtol=1e-5)
-    channel = draw_channel(RAYLEIGH, 0.3, run_key(3), jnp.asarray(5), jnp.asarray(0), jnp.asarray(1.0))
+    channel = draw_channel(RAYLEIGH, 0.3, run_key(3), jnp.asarray(5), jnp.asarray(0), doppler_cycles=jnp.asarray(1.0))
     assert float(channel.estimated_gain) == pytest.approx(gains(RAYLEIGH, 1.0, 1)[0] * (1 - 2 * 0.3**2 / 4.5))
 
 
