@@ -1,6 +1,6 @@
 """Policies, plans and accounts compute in double precision; models stay in single.
 
-JAX computes in single precision unless it is told otherwise, and a library must not switch that for its caller's own
+JAX computes in single precision by default, and a library must not switch that for its caller's own
 programs. So every entry to fairwave's own computations switches it for as long as they last, with this.
 """
 

@@ -44,5 +44,5 @@ class ExchangeSubject:
         return Transcript(present, seen, seen)
 
     def protection(self, claim: Claim) -> Protection:
-        """What the exchange is told to do."""
+        """The protection that the exchange is given."""
         return Protection(self.clip_norm, claim.multiplier, claim.multiplier, 8, self.source)

@@ -98,7 +98,7 @@ class TrainingSubject:
         return Transcript(present, seen, seen)
 
     def protection(self, claim: Claim, num_canaries: int) -> Protection:
-        """What the training is told to do."""
+        """The protection that the training is given."""
         return Protection(self.clip_norm, claim.multiplier, None, num_canaries, self.source)
 
     def number(self, turn: int) -> int:

@@ -74,12 +74,12 @@ def _cost(exposure: Exposure, delta: float) -> str:
     if exposure.derived:
         return f"epsilon {cost(exposure.epsilon)}, no more than the access point"
     whom = "every device" if exposure.about is None else f"device {exposure.about}"
-    told = f"epsilon {cost(exposure.epsilon)} about {whom}, after {counted(account.messages, 'message')}"
+    stated = f"epsilon {cost(exposure.epsilon)} about {whom}, after {counted(account.messages, 'message')}"
     if account.unproven:
-        return told
+        return stated
     lost = f"; {account.lost_delta:.1e} of delta pays for overfull batches and rounding" if account.lost_delta else ""
     bound = cost(account.epsilon(delta, "renyi"))
-    return f"{told} (a looser bound, by Renyi divergences: {bound}{lost})"
+    return f"{stated} (a looser bound, by Renyi divergences: {bound}{lost})"
 
 
 def _print_words(account: RunAccount) -> None:

@@ -20,7 +20,7 @@ Chunked = Callable[[int | None, Any, Any], Tree]
 def largest_fitting(program: Chunked, chunk: int | None, most: int, shared: Tree, own: Tree) -> jax.stages.Compiled:
     """The program compiled for as many devices at a time as fit into free memory, or for `chunk` of them.
 
-    `most` is how many it computes at a time where it is not told.
+    `most` is how many it computes at a time if none is given.
     """
     compiled = _compiled(program, chunk, shared, own)
     budget = free_bytes()
@@ -36,8 +36,8 @@ def largest_fitting(program: Chunked, chunk: int | None, most: int, shared: Tree
 
 def free_bytes() -> int | None:
     """Memory that a program may take now; None where the backend does not tell."""
-    told = jax.local_devices()[0].memory_stats()
-    return None if told is None else int(SHARE * (told["bytes_limit"] - told["bytes_in_use"]))
+    memory = jax.local_devices()[0].memory_stats()
+    return None if memory is None else int(SHARE * (memory["bytes_limit"] - memory["bytes_in_use"]))
 
 
 def _compiled(program: Chunked, chunk: int | None, shared: Tree, own: Tree) -> jax.stages.Compiled:

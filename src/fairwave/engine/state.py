@@ -22,7 +22,7 @@ class ServerState(eqx.Module):
     copies: Copies
     """The copy of the model that each device holds."""
     deviation: PerDevice
-    """The deviation factor of each device, as it was last told to it."""
+    """The deviation factor of each device, as it was last sent to it."""
     score: Score
     """The running similarity from which deviations follow."""
     budget_spent: Int[Array, " device"]

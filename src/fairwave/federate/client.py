@@ -280,7 +280,7 @@ class DeviceClient:
         )
 
     def _telemetry(self, reported: Mapping[str, float]) -> dict[str, float]:
-        """What the experimenter may be told: where a proof protects records, nothing computed from them.
+        """What the experimenter may know: where a proof protects records, nothing computed from them.
 
         A plan depends on them only through messages that were sent before.
         """

@@ -32,5 +32,5 @@ def in_words(line: dict[str, Any]) -> str:
 
 def faults_in_words(faults: Mapping[str, list[int]]) -> str:
     """Which fault came from which devices, in brackets; nothing if there was none."""
-    told = "; ".join(f"{name} from device {', '.join(map(str, who))}" for name, who in faults.items())
-    return f" ({told})" if told else ""
+    listed = "; ".join(f"{name} from device {', '.join(map(str, who))}" for name, who in faults.items())
+    return f" ({listed})" if listed else ""

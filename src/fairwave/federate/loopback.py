@@ -62,13 +62,13 @@ class Loopback:
 
     def submit(self) -> str:
         """Start the app; the number of Flower's run."""
-        told = self._flwr("run", str(self.secrets / "app"), _CONNECTION, "--format", "json")
-        return str(told["run-id"])
+        answer = self._flwr("run", str(self.secrets / "app"), _CONNECTION, "--format", "json")
+        return str(answer["run-id"])
 
     def status(self, run: str) -> str:
         """The status of a run, in Flower's words, such as 'running' or 'finished:completed'."""
-        told = self._flwr("list", "--run-id", run, _CONNECTION, "--format", "json")
-        return str(told["runs"][0]["status"])
+        answer = self._flwr("list", "--run-id", run, _CONNECTION, "--format", "json")
+        return str(answer["runs"][0]["status"])
 
     def start_node(self, device: int) -> None:
         """Start a device, or start it again; it is refused as long as the network believes in the old one."""
@@ -152,13 +152,13 @@ class Loopback:
             raise FederationError(f"flwr {arguments[0]}: no answer in {_COMMAND_S:g} s; try again") from None
         text = done.stdout.decode("utf-8", "replace")
         try:
-            told = json.loads(text[text.index("{") :])
+            answer = json.loads(text[text.index("{") :])
         except ValueError:
-            told = {}
-        if done.returncode != 0 or not told.get("success", False):
+            answer = {}
+        if done.returncode != 0 or not answer.get("success", False):
             why = " ".join((text + done.stderr.decode("utf-8", "replace")).split())[-300:]
             raise FederationError(f"flwr {arguments[0]}: failed ({why}); see {self.logs}")
-        return dict(told)
+        return dict(answer)
 
 
 def _quoted(path: Path) -> str:

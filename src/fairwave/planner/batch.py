@@ -35,7 +35,7 @@ def average_plans(
 ) -> dict[str, np.ndarray]:
     """Every device's plan under a rule, averaged over the draws in which it uploads.
 
-    `progress` is told the number of plans (devices times draws) done, from worker threads. An interrupt ends the
+    `progress` is called with the number of plans (devices times draws) done, from worker threads. An interrupt ends the
     threads after the tile in hand.
     """
     num_devices = scenario.cell.num_devices

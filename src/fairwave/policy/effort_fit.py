@@ -58,7 +58,7 @@ def fit_effort(
     observed: Flag,
     ridge: float,
 ) -> EffortMemory:
-    """The memory after a round in which the device spent `compute_energy_j` and was told `deviation`.
+    """The memory after a round in which the device spent `compute_energy_j` and received `deviation`.
 
     Nothing changes if it took no part (`observed` false).
 
@@ -95,9 +95,9 @@ def _least_change(last: Effort, compute_energy_j: Scalar, deviation: Scalar) -> 
     expected too little, the decay grows, at most by the distance to one model that explains the pair.
     """
     wanted = _through(compute_energy_j, deviation, last.decay_j).scale
-    told = (deviation > 0.0) & (compute_energy_j > 0.0)
-    ratio = last.scale / jnp.where(told, deviation, 1.0)
-    same_scale_j = compute_energy_j / jnp.log(jnp.where(told & (ratio > 1.0), ratio, jnp.e))
+    informative = (deviation > 0.0) & (compute_energy_j > 0.0)
+    ratio = last.scale / jnp.where(informative, deviation, 1.0)
+    same_scale_j = compute_energy_j / jnp.log(jnp.where(informative & (ratio > 1.0), ratio, jnp.e))
     known_j = jnp.maximum(compute_energy_j, last.decay_j)
     known = _through(compute_energy_j, deviation, known_j)
     reach_j = last.decay_j + jnp.hypot(known.scale - last.scale, known_j - last.decay_j)
@@ -109,7 +109,7 @@ def _least_change(last: Effort, compute_energy_j: Scalar, deviation: Scalar) -> 
         return (through.scale - last.scale) ** 2 + (through.decay_j - last.decay_j) ** 2
 
     nearest = jnp.exp(_minimise(change, jnp.log(low_j), jnp.log(high_j)))
-    return _through(compute_energy_j, deviation, jnp.where(told, nearest, last.decay_j))
+    return _through(compute_energy_j, deviation, jnp.where(informative, nearest, last.decay_j))
 
 
 def _least_squares(memory: EffortMemory, ridge: float) -> Effort:

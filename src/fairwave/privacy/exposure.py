@@ -35,22 +35,22 @@ class Exposure:
 def exposures(events: Sequence[ReleaseEvent], delta: float, coalition: int | None = None) -> list[Exposure]:
     """Access point, any other device, a coalition of so many others (left out: all), the public."""
     sent = [event for event in events if event.sender == "device"]
-    told = [event for event in events if event.sender == "access point"]
+    received = [event for event in events if event.sender == "access point"]
     found = [_worst("access point", Spending().add(sent).accounts(), delta)]
-    ears = np.unique(np.concatenate([event.devices for event in told])) if told else np.array([], int)
-    if found[0] is not None and ears.size and all(event.basis == "messages" for event in told):
+    listeners = np.unique(np.concatenate([event.devices for event in received])) if received else np.array([], int)
+    if found[0] is not None and listeners.size and all(event.basis == "messages" for event in received):
         found += [
             dataclasses.replace(found[0], audience=name, derived=True)
-            for name in ("any other device", _together(coalition or ears.size, ears.size), "the public")
+            for name in ("any other device", _together(coalition or listeners.size, listeners.size), "the public")
         ]
-    elif ears.size:
+    elif listeners.size:
         # One more than asked for, in case the device in question is among the best placed: an upper bound.
         found += [
-            _worst(name, received_by(told, _best_placed(told, ears, size + 1)), delta)
+            _worst(name, received_by(received, _best_placed(received, listeners, size + 1)), delta)
             for name, size in (
                 ("any other device", 1),
-                (_together(coalition or ears.size, ears.size), coalition or ears.size),
-                ("the public", ears.size),
+                (_together(coalition or listeners.size, listeners.size), coalition or listeners.size),
+                ("the public", listeners.size),
             )
         ]
     return [one for one in found if one is not None]
@@ -60,10 +60,10 @@ def _together(size: int, of: int) -> str:
     return "all other devices together" if size >= of - 1 else f"any {size} other devices together"
 
 
-def _best_placed(told: Sequence[ReleaseEvent], ears: np.ndarray, size: int) -> np.ndarray:
+def _best_placed(received: Sequence[ReleaseEvent], listeners: np.ndarray, size: int) -> np.ndarray:
     """The devices whose copies have the least noise in all: the coalition that knows most, if no level ever crosses."""
-    precision = dict.fromkeys(ears.tolist(), 0.0)
-    for event in told:
+    precision = dict.fromkeys(listeners.tolist(), 0.0)
+    for event in received:
         for device, std in zip(event.devices.tolist(), event.noise_std.tolist(), strict=True):
             precision[device] += 1.0 / std**2 if std > 0.0 else math.inf
     return np.array(sorted(precision, key=lambda device: -precision[device])[:size])

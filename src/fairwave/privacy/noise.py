@@ -34,23 +34,23 @@ def noised(source: Source, values: Values, std: Scalar | float, key: Key) -> Val
     """Values plus Gaussian noise of that std; the key serves the seeded source only."""
     if source == "simulation":
         return values + (std * standard_normal(key, values.shape)).astype(values.dtype)
-    told = jax.typeof(values)
+    shape = jax.typeof(values)
     on_host = functools.partial(_called_back, _ON_HOST[source])
-    return io_callback(on_host, told, values, jnp.asarray(std, jnp.float64))  # type: ignore[no-any-return]
+    return io_callback(on_host, shape, values, jnp.asarray(std, jnp.float64))  # type: ignore[no-any-return]
 
 
 def random_bits(source: Source, count: int, key: Key) -> UInt32[Array, " count"]:
     """Bits that decide who is in a batch; as secret as the noise."""
     if source == "simulation":
         return jax.random.bits(key, (count,), jnp.uint32)
-    told = jax.ShapeDtypeStruct((count,), jnp.uint32)  # type: ignore[no-untyped-call]
-    return io_callback(functools.partial(_system_bits, count), told)  # type: ignore[no-any-return]
+    shape = jax.ShapeDtypeStruct((count,), jnp.uint32)  # type: ignore[no-untyped-call]
+    return io_callback(functools.partial(_system_bits, count), shape)  # type: ignore[no-any-return]
 
 
 def floating_point_delta(source: Source, num_values: int) -> float:
     """What a source adds to delta for so many values: how far its law may be from a rounded Gaussian's.
 
-    None is told for `simulation`, which protects nothing; `exact` samples a discrete Gaussian without error.
+    None is given for `simulation`, which protects nothing; `exact` samples a discrete Gaussian without error.
     """
     return DISTANCE * num_values if source == "hardened" else 0.0
 

@@ -14,7 +14,7 @@ from fairwave.privacy.ledger import ReleaseEvent
 
 @dataclasses.dataclass(frozen=True)
 class Account:
-    """What is told about one device."""
+    """What messages tell about one device, added up."""
 
     messages: int
     releases: dict[Kind, int]
@@ -108,13 +108,13 @@ def received_by(events: Iterable[ReleaseEvent], members: np.ndarray) -> dict[int
             unproven[described(event)] = None
         for subject in event.subjects.tolist():
             messages[subject] = messages.get(subject, 0) + int(heard.sum())
-        for told in missed:
-            for subject in told.subjects.tolist():
+        for one in missed:
+            for subject in one.subjects.tolist():
                 messages.setdefault(subject, 0)
                 releases = totals.setdefault(subject, {})
-                lost[subject] = lost.get(subject, 0.0) + float(told.lost_delta.max(initial=0.0))
-                if told.proven_sensitivity is not None:
-                    kind = (float(told.noise_std.min()) / told.proven_sensitivity, 1.0)
+                lost[subject] = lost.get(subject, 0.0) + float(one.lost_delta.max(initial=0.0))
+                if one.proven_sensitivity is not None:
+                    kind = (float(one.noise_std.min()) / one.proven_sensitivity, 1.0)
                     releases[kind] = releases.get(kind, 0) + 1
         missed.clear()
     return {

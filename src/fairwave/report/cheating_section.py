@@ -32,13 +32,13 @@ def cheating_section(results: xr.Dataset) -> str:
         rows.append((scheme, "cheats", *_means(results, scheme, cheats=True)))
         rows.append(("", "honest", *_means(results, scheme, cheats=False)))
     heads = ("scheme", "devices", *(title for _, title, _, _ in _COMPARED), "caught (%)")
-    told = (
+    caption = (
         "Means over the rounds in which anybody misbehaved, and over the devices that did and did not. Devices differ "
         "in distance too: compare with the same devices in a run without cheating. Utility is best at half of "
         "utility.energy_reference_j, so that saving more than that lowers it. Caught: share of the rounds in which a "
         "defence refused the device's update; among the honest, false alarms."
     )
-    return f'<h3>Does cheating pay?</h3><p class="caption">{told}</p>{table(heads, rows)}'
+    return f'<h3>Does cheating pay?</h3><p class="caption">{caption}</p>{table(heads, rows)}'
 
 
 def _means(results: xr.Dataset, scheme: str, *, cheats: bool) -> list[str]:

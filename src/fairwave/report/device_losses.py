@@ -45,7 +45,7 @@ def device_losses_section(results: xr.Dataset) -> str:
         f"Loss of the model that each device has, on its own data, over the last {LAST} rounds; then Pearson's "
         "correlation, over devices, of computing energy with the accuracy of the received copy."
     )
-    sentences = "".join(f"<p>{told}</p>" for told in comparisons(results))
+    sentences = "".join(f"<p>{sentence}</p>" for sentence in comparisons(results))
     return f'<h3>The devices\' models</h3><p class="caption">{caption}</p>{table(heads, rows)}{sentences}'
 
 
@@ -56,16 +56,16 @@ def comparisons(results: xr.Dataset) -> list[str]:
         return []
     losses = _last(results, "received_loss")
     plain = _worst_each(losses.sel(scheme=PLAIN).values)
-    told = []
+    sentences = []
     for scheme in filter(names.__contains__, AFTER_THE_WORST):
         change = change_interval(_worst_each(losses.sel(scheme=scheme).values), plain)
         unclear = change.low < 0.0 < change.high
         verb = "does not clearly change" if unclear else "lowers" if change.mean < 0.0 else "does not lower"
-        told.append(
+        sentences.append(
             f"{scheme} {verb} the loss of the worst 10 % against plain averaging ({PLAIN}): "
             f"{with_interval(change, 1, unit=' %')}."
         )
-    return told
+    return sentences
 
 
 def _last(results: xr.Dataset, name: str) -> xr.DataArray:

@@ -17,14 +17,14 @@ def federation_section(results: xr.Dataset) -> str:
     """Two tables, or nothing for a simulation."""
     if "update_fault" not in results:
         return ""
-    told = (
+    caption = (
         "Devices were processes, and messages went over a network. An answer that came too late, could not be read or "
         "was not what was agreed is not used; its device keeps its copy and its deviation. The access point has no "
         "training data, so that it cannot tell the loss of its own model over all of them."
     )
     faults = _faults(results) or [("", "none", "", "")]
     return (
-        f'<h3>Federation</h3><p class="caption">{told}</p>'
+        f'<h3>Federation</h3><p class="caption">{caption}</p>'
         + table(("scheme", "fault", "answers", "devices"), faults)
         + table(("scheme", *(f"{title} (s), median" for _, title in _TIMES)), _times(results))
     )

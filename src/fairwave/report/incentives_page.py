@@ -95,11 +95,11 @@ def verdict(answers: Answers, behaviours: Sequence[str], judged: str) -> str:
         return "; ".join(f"{name} ({_cell(answers[name, judged])})" for name in names)
 
     if found:
-        told = f"Under '{judged}' it does for {named(found)}: a better model for less energy than the others have."
+        answer = f"Under '{judged}' it does for {named(found)}: a better model for less energy than the others have."
     elif above:
-        told = f"Under '{judged}' no: nobody has both a better model and lower energy than by being honest."
+        answer = f"Under '{judged}' no: nobody has both a better model and lower energy than by being honest."
     else:
-        told = f"Under '{judged}' no: nobody who misbehaves has both a better model and lower energy than the others."
+        answer = f"Under '{judged}' no: nobody who misbehaves has both a better model and lower energy than the others."
     others = (
         (
             "Better off than the others on both counts, but not than its honest self",
@@ -108,7 +108,7 @@ def verdict(answers: Answers, behaviours: Sequence[str], judged: str) -> str:
         (f"Nearly as good a model for {CHEAP:.0%} less energy or more has", nearly_paying(answers, behaviours, judged)),
         ("Nothing is known of", [n for n in behaviours if np.isnan(_mean(answers[n, judged], "loss_gap"))]),
     )
-    return told + "".join(f" {words}: {named(names)}." for words, names in others if names)
+    return answer + "".join(f" {words}: {named(names)}." for words, names in others if names)
 
 
 def _mean(seeds: Sequence[Advantage], name: str) -> float:

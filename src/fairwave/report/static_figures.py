@@ -41,8 +41,8 @@ def write_heat_map(
         axis.imshow(values, cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto", alpha=0.7)
         axis.set_xticks(range(len(columns)), columns)
         axis.set_yticks(range(len(rows)), rows)
-        for row, told in enumerate(texts):
-            for column, text in enumerate(told):
+        for row, cells in enumerate(texts):
+            for column, text in enumerate(cells):
                 colour = "white" if abs(values[row, column]) > 0.7 * reach else "black"
                 axis.text(column, row, text, ha="center", va="center", fontsize=6, color=colour)
 

@@ -77,7 +77,7 @@ def milestones(results: xr.Dataset) -> list[int]:
 
 
 def evaluated(results: xr.Dataset, name: str) -> xr.DataArray:
-    """What is known of models in evaluated rounds only, told in the rounds that follow as well, up to the next."""
+    """What is known of models in evaluated rounds only, repeated in the rounds that follow, up to the next."""
     described = results.attrs.get("scenario")  # only stored results have one
     every = json.loads(described)["run"]["evaluate_every"] if described else 1
     values = results[name]

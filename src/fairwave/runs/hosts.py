@@ -69,8 +69,10 @@ def _heard() -> TrackAssignment | None:
     words = _broadcast(b"")
     if not words:
         return None
-    told, checkpoint = json.loads(words), _broadcast(b"")
-    return TrackAssignment(Track(*told["track"]), told["first"], told["rounds"], checkpoint if told["begun"] else None)
+    fields, checkpoint = json.loads(words), _broadcast(b"")
+    return TrackAssignment(
+        Track(*fields["track"]), fields["first"], fields["rounds"], checkpoint if fields["begun"] else None
+    )
 
 
 def _broadcast(content: bytes) -> bytes:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class TrackProgress:
-    """What a watcher is told after a round, and once before a track's first."""
+    """What a watcher learns after a round, and once before a track's first."""
 
     track: Track
     rounds: int

@@ -29,7 +29,7 @@ class Privacy(Group):
     epsilon: Annotated[float, *one(Limit(NUMBER, 0.0, 1e3))]
     """Budget eps_g that sets the noise in one copy of the model; nominal wherever sensitivity is not proved."""
     delta: Probability
-    """Leakage probability: delta_g of one copy, and the delta at which proved totals are told."""
+    """Leakage probability: delta_g of one copy, and the delta at which proved totals are given."""
     calibration: Literal["classical", "analytic"] = "classical"
     """From budget to noise: the paper's formula, proved for budgets below 1 only, or the least noise that serves."""
     sensitivity: Positive

@@ -80,14 +80,14 @@ def run_on_cluster(
 
 def _listen(tasks: dict[str, Future[list[TrackProgress]]], news: queue.Queue[News], watch: Watch) -> None:
     left = dict(tasks)
-    told: set[tuple[str, Track, int]] = set()
+    seen: set[tuple[str, Track, int]] = set()
     while left:
         name, step = news.get()
-        if name not in left:  # told late: the task's own answer has said it
+        if name not in left:  # a late report: the task's own answer has said it
             continue
         for each in _outcome(name, left.pop(name)) if step is None else [step]:
-            if (name, each.track, each.rounds) not in told:
-                told.add((name, each.track, each.rounds))
+            if (name, each.track, each.rounds) not in seen:
+                seen.add((name, each.track, each.rounds))
                 watch(name, each)
 
 
@@ -141,7 +141,7 @@ def _numbers(step: TrackProgress) -> tuple[float, float, float]:
 
 
 def _heard(event: tuple[float, Any], folder: Path, news: queue.Queue[News]) -> None:
-    """A round that a worker has told of; those of other sweeps on the cluster are not ours."""
+    """A round that a worker has reported; those of other sweeps on the cluster are not ours."""
     place, name, scheme, seed, rounds, *numbers = event[1]
     if place == str(folder):
         news.put((name, TrackProgress(Track(scheme, seed), rounds, *numbers)))

@@ -48,20 +48,20 @@ def _in_processes(jobs: Sequence[Job], folder: Path, command: str, workers: int,
     # JAX is full of threads, which a fork would not survive.
     context = multiprocessing.get_context("spawn")
     waiting: Any = context.Queue()
-    told: Any = context.Queue()
+    reports: Any = context.Queue()
     for job in jobs:
         waiting.put(job)
     for _ in range(workers):
         waiting.put(None)
     execution = Execution(threads=max(1, (os.cpu_count() or 1) // workers))
     crew = [
-        context.Process(target=_work, args=(waiting, told, folder, command, execution), daemon=True)
+        context.Process(target=_work, args=(waiting, reports, folder, command, execution), daemon=True)
         for _ in range(workers)
     ]
     for worker in crew:
         worker.start()
     try:
-        _listen(crew, told, len(jobs), watch)
+        _listen(crew, reports, len(jobs), watch)
     finally:
         for worker in crew:  # every finished round is stored, so that nothing is lost
             worker.kill()
@@ -69,10 +69,10 @@ def _in_processes(jobs: Sequence[Job], folder: Path, command: str, workers: int,
             worker.join()
 
 
-def _listen(crew: Sequence[BaseProcess], told: Any, left: int, watch: Watch) -> None:
+def _listen(crew: Sequence[BaseProcess], reports: Any, left: int, watch: Watch) -> None:
     while left:
         try:
-            name, news = told.get(timeout=LISTEN_S)
+            name, news = reports.get(timeout=LISTEN_S)
         except queue.Empty:
             fallen = [worker for worker in crew if worker.exitcode not in (None, 0)]
             if fallen:
@@ -89,19 +89,19 @@ def _listen(crew: Sequence[BaseProcess], told: Any, left: int, watch: Watch) -> 
             watch(name, news)
 
 
-def _work(waiting: Any, told: Any, folder: Path, command: str, execution: Execution) -> None:
+def _work(waiting: Any, reports: Any, folder: Path, command: str, execution: Execution) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process ends it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while (job := waiting.get()) is not None:
         try:
-            tell = functools.partial(_tell, told, job.name)
-            run(job.order, folder / job.name, command, tell, execution=execution)
-            told.put((job.name, None))
+            report = functools.partial(_report, reports, job.name)
+            run(job.order, folder / job.name, command, report, execution=execution)
+            reports.put((job.name, None))
         except FairwaveError as error:
-            told.put((job.name, error))
+            reports.put((job.name, error))
             return
         except Exception:  # a bug: its traceback is for whoever reads the terminal
-            told.put((job.name, RuntimeError(traceback.format_exc())))
+            reports.put((job.name, RuntimeError(traceback.format_exc())))
             return
 
 
@@ -113,5 +113,5 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _tell(told: Any, name: str, step: TrackProgress) -> None:
-    told.put((name, step))
+def _report(reports: Any, name: str, step: TrackProgress) -> None:
+    reports.put((name, step))

@@ -1,4 +1,4 @@
-"""Best responses: every device answers what it was told by what suits it; do the answers settle?"""
+"""Best responses: every device answers its deviation by what suits it; do the answers settle?"""
 
 from __future__ import annotations
 
