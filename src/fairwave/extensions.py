@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fairwave.errors import ArgumentError
 from fairwave.registry import Registry
 
 
@@ -86,11 +87,17 @@ ALL: dict[str, Registry[Any]] = {
     for registry in (SCHEMES, RULES, BEHAVIOURS, DEFENCES, MODELS, DATA, FADING, PRIVACY_MODES, ACCOUNTANTS)
 }
 
+OF_CLASSES = (FADING.group, ACCOUNTANTS.group)
+"""Registries whose members are classes; those of the others are objects."""
+
 
 def add(*members: Any) -> None:
     """Add schemes, rules, behaviours, defences, models, data sets or fading laws under their own names."""
     for member in members:
-        ALL[member.extends].add(member, member.name)
+        group = getattr(member, "extends", None)
+        if group not in ALL or isinstance(member, type) != (group in OF_CLASSES):
+            raise ArgumentError(f"add: {member!r} is nothing that fairwave can be extended by; see docs/extending.md")
+        ALL[group].add(member, member.name)
 
 
 def listed(registry: Registry[Any], names: Iterable[str] | None = None) -> str:

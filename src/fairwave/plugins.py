@@ -84,7 +84,8 @@ def _line_of(error: BaseException, place: Path) -> str:
 
 
 def _is_member(each: Any) -> bool:
-    """Whether an object is something that a registry takes; of fading laws, the class is."""
-    if getattr(each, "extends", None) not in extensions.ALL:
+    """Whether an object is something that a registry takes: a class where its members are classes, else an instance."""
+    group = getattr(each, "extends", None)
+    if group not in extensions.ALL or isinstance(each, type) != (group in extensions.OF_CLASSES):
         return False
     return isinstance(getattr(each, "name", None), str)

@@ -17,7 +17,7 @@ Schemes = Annotated[
         help=f"Comma-separated, or 'all': {listed(SCHEMES)}, or a plugin's. Default: the first two.",
     ),
 ]
-Seeds = Annotated[str, typer.Option(show_default=False, help="Such as 0..4 or 0,3,7; left out, the scenario's.")]
+Seeds = Annotated[str, typer.Option(show_default=False, help="Such as 0..4 or 0,3,7. Default: the scenario's.")]
 
 
 def names_in(text: str, known: list[str]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ def audit(
         typer.Argument(
             show_default=False,
             metavar="[SCENARIO]",
-            help="A preset or a TOML file; left out, the preset fair, in both of the modes that prove something.",
+            help="A preset or a TOML file. Default: the preset fair, in both of the modes that prove something.",
         ),
     ] = None,
     overrides: Overrides = None,

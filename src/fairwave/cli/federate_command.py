@@ -42,9 +42,9 @@ class Noise(enum.StrEnum):
     SIMULATION = "simulation"
 
 
-Source = Annotated[str, typer.Argument(show_default=False, help="Preset or TOML file; left out, small.")]
+Source = Annotated[str, typer.Argument(show_default=False, help="Preset or TOML file. Default: small.")]
 Preset = Annotated[str, typer.Option(show_default=False, help="The same as SOURCE.")]
-Nodes = Annotated[int | None, typer.Option(min=1, show_default=False, help="Devices; left out, the scenario's.")]
+Nodes = Annotated[int | None, typer.Option(min=1, show_default=False, help="Devices. Default: the scenario's.")]
 Rounds = Annotated[int, typer.Option(help="Communication rounds.")]
 SchemeNames = Annotated[str, typer.Option(help="Comma-separated; each is run in turn.")]
 NoiseSource = Annotated[
@@ -66,7 +66,7 @@ def local(
     overrides: Overrides = None,
     plugins: Plugins = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the run; left out, runs/federated- and the scenario's name.")
+        Path | None, typer.Option(help="Folder for the run. Default: runs/federated- and the scenario's name.")
     ] = None,
     engine: Annotated[
         Engine,

@@ -47,7 +47,7 @@ def plan(
     overrides: Overrides = None,
     plugins: Plugins = None,
     draws: Annotated[
-        int | None, typer.Option(help="Channel draws to average over; left out, the scenario's rounds.")
+        int | None, typer.Option(help="Channel draws to average over. Default: the scenario's rounds.")
     ] = None,
     fading: Annotated[
         bool,
@@ -59,16 +59,16 @@ def plan(
         str | None, typer.Option(help="Battery capacity, e.g. '2 Wh': adds the rounds that it lasts.")
     ] = None,
     form: Annotated[
-        Format, typer.Option("--format", show_default=False, help="How to print the plan; left out, as tables.")
+        Format, typer.Option("--format", show_default=False, help="How to print the plan. Default: as tables.")
     ] = Format.TABLE,
-    rows: Annotated[int, typer.Option(show_default=False, help="Most devices shown per table; left out, 20.")] = 20,
+    rows: Annotated[int, typer.Option(show_default=False, help="Most devices shown per table. Default: 20.")] = 20,
     out: Annotated[Path | None, typer.Option(help="Also write all devices to .parquet, .csv, .json or .nc.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Also draw the plan as .svg, .pdf or .png.")] = None,
 ) -> None:
     """Plan a round: for each device its best iterations, power, rate, times, energies and utility.
 
-    SOURCE is a preset (see 'fairwave scenario list') or a TOML file; left out, the preset paper. Policies are compared
-    over the same channels. No training is run.
+    SOURCE is a preset (see 'fairwave scenario list') or a TOML file. The default is the preset paper. Policies are
+    compared over the same channels. No training is run.
 
     Examples:
 

@@ -20,7 +20,7 @@ WIDTH = 110
 def privacy(
     run: RunFolder,
     coalition: Annotated[
-        int | None, typer.Option(min=1, help="Devices that pool what they hear; left out, all of them.")
+        int | None, typer.Option(min=1, help="Devices that pool what they hear. Default: all of them.")
     ] = None,
 ) -> None:
     """Account for a run: epsilon per audience from its ledger, and what the paper's rules would quote beside it.

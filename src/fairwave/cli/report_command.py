@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def report(
     runs: Annotated[list[Path], typer.Argument(show_default=False, metavar="RUN...", help="Folders of runs.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write to; left out, the run's own, or 'report' for several.")
+        Path | None, typer.Option(help="Folder to write to. Default: the run's own, or 'report' for several.")
     ] = None,
 ) -> None:
     """Write one HTML page that opens offline, and its figures as SVG and PDF.

@@ -16,10 +16,10 @@ OTHER_FITS = ("prior", "window")
 
 
 def reproduce(
-    rounds: Annotated[int | None, typer.Option(help="Communication rounds; left out, the paper's 200.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Communication rounds. Default: the paper's 200.")] = None,
     seeds: Seeds = "0..4",
     out: Annotated[
-        Path, typer.Option(show_default=False, help="Folder for all runs and the report; left out, runs/reproduce.")
+        Path, typer.Option(show_default=False, help="Folder for all runs and the report. Default: runs/reproduce.")
     ] = Path("runs/reproduce"),
 ) -> None:
     """Run the paper's study: both presets, all benchmarks, the three effort fits, 200 rounds, 5 seeds; then report.

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 def run(
     source: Source = "paper",
     schemes: Schemes = "proposed,max_power",
-    rounds: Annotated[int | None, typer.Option(help="Communication rounds; left out, the scenario's.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Communication rounds. Default: the scenario's.")] = None,
     seeds: Seeds = "",
     overrides: Overrides = None,
     plugins: Plugins = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the run; left out, runs/ and the name of the scenario.")
+        Path | None, typer.Option(help="Folder for the run. Default: runs/ and the name of the scenario.")
     ] = None,
     coordinator: Annotated[
         str | None, typer.Option(help="HOST:PORT of process 0, to spread the devices over processes or machines.")
@@ -36,9 +36,9 @@ def run(
 ) -> None:
     """Train schemes side by side: real data, the same channels, every round stored as it ends.
 
-    SOURCE is a preset (see 'fairwave scenario list') or a TOML file; left out, the preset paper. Ctrl-C, a crash or a
-    full disk lose no round that was reported: the same command, or 'fairwave resume', goes on to the same result, bit
-    for bit where noise is seeded. Asking for more schemes, seeds or rounds of the same scenario adds to the run.
+    SOURCE is a preset (see 'fairwave scenario list') or a TOML file. The default is the preset paper. Ctrl-C, a crash
+    or a full disk lose no round that was reported: the same command, or 'fairwave resume', goes on to the same result,
+    bit for bit where noise is seeded. Asking for more schemes, seeds or rounds of the same scenario adds to the run.
 
     Examples:
 

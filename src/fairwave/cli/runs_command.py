@@ -23,7 +23,7 @@ app = typer.Typer(help="Look at stored runs, or remove them.", no_args_is_help=T
 
 @app.command("list")
 def list_runs(
-    folder: Annotated[Path, typer.Option("--in", show_default=False, help="Where to look; left out, runs.")] = Path(
+    folder: Annotated[Path, typer.Option("--in", show_default=False, help="Where to look. Default: runs.")] = Path(
         "runs"
     ),
 ) -> None:

@@ -19,7 +19,7 @@ app = typer.Typer(help="Look at presets and scenario files.", no_args_is_help=Tr
 Source = Annotated[
     str,
     typer.Argument(
-        show_default=False, help="A preset (see 'fairwave scenario list') or a TOML file; left out, the preset paper."
+        show_default=False, help="A preset (see 'fairwave scenario list') or a TOML file. Default: the preset paper."
     ),
 ]
 Overrides = Annotated[

@@ -25,7 +25,7 @@ app = typer.Typer(
 )
 
 Rounds = Annotated[int, typer.Option(help="Communication rounds of every run.")]
-Out = Annotated[Path | None, typer.Option(help="Folder for runs and page; left out, runs/study- and the question.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for runs and page. Default: runs/study- and the question.")]
 FEW_SAMPLES = "data.samples_per_device=900"
 
 
@@ -74,7 +74,7 @@ def incentives(
 @app.command()
 def pareto(
     source: Source = "paper-clean",
-    schemes: Annotated[str, typer.Option(show_default=False, help="Comma-separated, or 'all'; left out, eight.")] = "",
+    schemes: Annotated[str, typer.Option(show_default=False, help="Comma-separated, or 'all'. Default: eight.")] = "",
     rounds: Rounds = 30,
     seeds: Seeds = "0..2",
     overrides: Overrides = None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def sweep(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", show_default=False, help="What to sweep, in TOML.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder for runs, page and table; left out, runs/sweep- and the file's name.")
+        Path | None, typer.Option(help="Folder for runs, page and table. Default: runs/sweep- and the file's name.")
     ] = None,
     jobs: Jobs = None,
     scheduler: Annotated[

@@ -30,10 +30,10 @@ class SimulatedCell:
         self, scenario: Scenario, scheme: Scheme, model: Model, data: DataSet, execution: Execution = BEST_HERE
     ) -> None:
         self.scenario = scenario
-        counts = holdings_of(scenario, data.train_labels).counts
+        holdings = holdings_of(scenario, data.train_labels)
         test, adversaries = (data.test_inputs, data.test_labels), scenario.cheating.adversaries
-        self.access_point = AccessPoint(scenario, scheme, model, test, counts, stores_copies=bool(adversaries))
-        self.honest_devices = Devices(self.access_point, data, execution)
+        self.access_point = AccessPoint(scenario, scheme, model, test, holdings.counts, stores_copies=bool(adversaries))
+        self.honest_devices = Devices(self.access_point, data, holdings, execution)
         self.devices: Devices | MisbehavingDevices = self.honest_devices
         if adversaries:
             self.devices = MisbehavingDevices(self.honest_devices, self.access_point)
@@ -47,8 +47,10 @@ class SimulatedCell:
     def round(self, state: State, round_index: int) -> tuple[State, RoundRecord]:
         """The next state, and what happened."""
         with training_precision():
-            server = dataclasses.replace(state.server, copies=state.server.copies.with_room())
-            return run_round(self, State(server, state.devices), jnp.asarray(round_index))
+            copies = state.server.copies.with_room()
+            if copies is not state.server.copies:
+                state = State(dataclasses.replace(state.server, copies=copies), state.devices)
+            return run_round(self, state, jnp.asarray(round_index))
 
     def copies(self, state: State) -> Tree:
         """Every device's copy as a model, with a leading device axis."""

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from fairwave.data.partition import Holdings, holdings_of, places_held
+from fairwave.data.partition import Holdings, places_held
 from fairwave.data.sources import DataSet
 from fairwave.double_precision import double_precision
 from fairwave.engine.battery import capacities_j, least_energy_j
@@ -80,7 +80,8 @@ class Plans(eqx.Module):
         return dataclasses.replace(invitation, participating=self.takes_part)
 
 
-class Participants(eqx.Module):
+@dataclasses.dataclass(frozen=True)
+class Participants:
     """What a round's participants compute with."""
 
     shared: SharedInputs
@@ -90,7 +91,8 @@ class Participants(eqx.Module):
     """All devices' parts of the copies, with a leading device axis."""
 
 
-class Gradients(eqx.Module):
+@dataclasses.dataclass(frozen=True)
+class Gradients:
     """What participants compute at the copy that they received, with a leading participant axis."""
 
     received_loss: PerDevice
@@ -98,7 +100,8 @@ class Gradients(eqx.Module):
     """None where none are exchanged."""
 
 
-class TrainedDevices(eqx.Module):
+@dataclasses.dataclass(frozen=True)
+class TrainedDevices:
     """What the participants' training gave, with a leading participant axis."""
 
     updates: Tree
@@ -115,12 +118,12 @@ class TrainedDevices(eqx.Module):
 class Devices:
     """All devices of a cell, all of them honest."""
 
-    def __init__(self, access_point: AccessPoint, data: DataSet, execution: Execution) -> None:
+    def __init__(self, access_point: AccessPoint, data: DataSet, holdings: Holdings, execution: Execution) -> None:
         scenario, scheme, model = access_point.scenario, access_point.rules.scheme, access_point.model
         self._access_point, self._scenario, self._scheme, self._model = access_point, scenario, scheme, model
         self._execution = execution.for_steps(scenario.learning.num_parameters(), scenario.learning.batch_size)
         self._training = local_training(scenario, scheme, model, access_point.enforced.protection)
-        self.holdings: Holdings = holdings_of(scenario, data.train_labels)
+        self.holdings = holdings
         self._most_held = int(self.holdings.counts.max())
         with double_precision():
             values, law = DeviceValues(scenario), scenario.cell.mobility

@@ -12,7 +12,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -204,9 +204,8 @@ class AddressedCopies(Copies):
         _, first, new = np.unique(np.asarray(self.each.released), return_index=True, return_inverse=True)
         held = np.asarray(self.each.place)[first]
         models = jax.tree.map(lambda leaf: np.asarray(leaf)[held], self.models)
-        place = new.reshape(-1).astype(self.each.place.dtype)
-        compact: AddressedCopies = eqx.tree_at(lambda copies: (copies.models, copies.each.place), self, (models, place))
-        return compact
+        place: Any = new.reshape(-1).astype(self.each.place.dtype)  # stays on the host, where checkpoints are written
+        return AddressedCopies(models, dataclasses.replace(self.each, place=place))
 
     def with_room(self) -> AddressedCopies:
         """With place for one more model."""

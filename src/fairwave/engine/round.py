@@ -44,33 +44,45 @@ if TYPE_CHECKING:
 def run_round(cell: SimulatedCell, state: State, round_index: Count) -> tuple[State, RoundRecord]:
     """The next state, and a record of what happened."""
     access_point, devices = cell.access_point, cell.devices
-    server, own = state.server, state.devices
+    server, device_states = state.server, state.devices
 
-    # The access point draws who is to take part; whoever has no privacy budget left is not asked.
+    # Before the algorithm: the access point invites devices that are there and have privacy budget left.
     invitation = access_point.invite(server, round_index)
+
     # 1. Every device meets a channel, where it is in this round.
     channels = devices.draw_channels(round_index)
-    # 2. Every device chooses its iterations and its power, from what it alone knows. Eqs. (30)-(41).
-    plans = devices.plan(own, invitation, channels, access_point.steps_left(server))
+
+    # 2. Every device chooses its iterations and its power: from its channel, its own history, its battery, and the
+    #    local steps that its privacy budget leaves. Eqs. (30)-(41). One whose battery covers no plan sits out.
+    plans = devices.plan(device_states, invitation, channels, access_point.steps_left(server))
     invitation = plans.accepted(invitation)
-    participants = devices.gather(own, server, invitation, plans, round_index)
-    # 3. Devices exchange gradients, if the scheme does: the access point returns their mean. Eq. (3).
+
+    # 3. Participants send the gradient at their copy, and the access point returns the mean. Eq. (3). A scheme that
+    #    exchanges no gradients has no mean.
+    participants = devices.gather(device_states, server, invitation, plans, round_index)
     gradients = devices.take_gradients(participants)
     mean = access_point.mean_gradient(server, invitation, plans.arrives, gradients.gradients)
-    # 4. Local training from the received copy. 5. Noise on the update, if any. Eqs. (4), (10).
+
+    # 4. Local training from the received copy. Eqs. (4), (10). 5. The paper's noise on the update, if it is on.
     trained = devices.train(participants, gradients, mean)
     del gradients  # a model's memory for every participant
-    # Devices upload; time and energy of the round are those of their plans. Eqs. (11)-(16), (23), (24).
-    upload = devices.upload(own, participants, trained, plans)
-    # 6. and 7. The access point judges, aggregates, scores and releases.
-    concluded = access_point.conclude(server, upload, invitation, round_index)
-    # 8. Every device learns from its deviation what effort is worth. Eqs. (28), (29).
-    own = devices.after_round(own, participants, trained, plans, upload, concluded)
 
-    # For the experimenter alone: how good everybody's model is.
+    # 5. Upload; its time and energy are those of the plan. Eqs. (11)-(16), (23), (24).
+    upload = devices.upload(device_states, participants, trained, plans)
+
+    # 6. and 7. The access point judges and aggregates the updates, scores devices, and releases a copy to each:
+    #    `conclude_round` below.
+    concluded = access_point.conclude(server, upload, invitation, round_index)
+
+    # 8. Every device learns from its deviation what effort is worth. Eqs. (28), (29). The plan's energy is taken from
+    #    its battery.
+    device_states = devices.after_round(device_states, participants, trained, plans, upload, concluded)
+
+    # For the experimenter alone: the copies that participants started from, and the model after the round.
     reports = device_reports(invitation, trained, cell.evaluator.copies(participants))
     evaluation = cell.evaluator.model(concluded.server.global_params, round_index)
-    return State(concluded.server, own), make_record(invitation, plans, concluded, reports, evaluation)
+    record = make_record(invitation, plans, concluded, reports, evaluation)
+    return State(concluded.server, device_states), record
 
 
 class Concluded(eqx.Module):
@@ -83,9 +95,9 @@ class Concluded(eqx.Module):
     noise_std: PerDevice
     """Std of the noise in each copy."""
     model_std: Scalar
-    """Std of the noise in the access point's own model, where that is what proves; else 0."""
+    """Std of the noise in the access point's own model; 0 where its model has none."""
     model_sensitivity: Scalar
-    """By how much one device's update can change that model; else 0."""
+    """By how much one device's update can change that model; 0 where it has no noise."""
     findings: dict[str, Bool[Array, " device"]]
     """A mask of the updates that each defence refused, by the defence's name."""
 
@@ -102,70 +114,100 @@ def conclude_round(
 ) -> Concluded:
     """The next model, everybody's deviation, and a copy for every device.
 
-    A participant whose update did not arrive gets nothing and keeps its copy and deviation; a device that was not
-    asked gets a copy at the noise level of its last deviation. Nobody gets any who is not there to receive it.
+    A participant whose update did not arrive in time is sent nothing: it keeps its copy and its deviation. A device
+    that did not take part is sent a copy at the noise level of its last deviation, if it can be reached.
     """
-    served = (upload.delivered | ~invitation.participating) & invitation.reachable
     if rules.mode.trusts_access_point:
-        judged = _noised_mean(rules, server, upload, invitation, address)
+        new = _with_central_noise(rules, server, upload, invitation, address)
     else:
-        judged = _judged_mean(rules, server, upload, invitation, address, samples)
-    # Eqs. (25) and (27): noise by deviation, in every copy.
-    released = release(rules, server, judged.new, judged.deviation, served, address)
+        new = _from_judged_updates(rules, server, upload, invitation, address, samples)
+    # 7. A copy for everybody who is served, with noise by its deviation. Eqs. (25), (27).
+    served = (upload.delivered | ~invitation.participating) & invitation.reachable
+    released = release(rules, server, new.aggregated, new.deviation, served, address)
     following = ServerState(
-        global_params=judged.new.params,
+        global_params=new.aggregated.params,
         copies=released.copies,
-        deviation=judged.deviation,
-        score=judged.score,
+        deviation=new.deviation,
+        score=new.score,
         budget_spent=server.budget_spent + upload.charge,
-        device_history=remember(rules, server, judged.received, judged.caught, released.added_std),
-        scheme_memory=judged.new.memory,
+        device_history=remember(rules, server, new.received, new.caught, released.added_std),
+        scheme_memory=new.aggregated.memory,
     )
-    new = judged.new
-    return Concluded(following, served, released.noise_std, new.noise_std, new.sensitivity, judged.findings)
+    return Concluded(
+        server=following,
+        served=served,
+        noise_std=released.noise_std,
+        model_std=new.aggregated.noise_std,
+        model_sensitivity=new.aggregated.sensitivity,
+        findings=new.findings,
+    )
 
 
-class _Judged(eqx.Module):
+class _NewModel(eqx.Module):
     """The next model, and what the access point thinks of the devices."""
 
-    new: Aggregated
+    aggregated: Aggregated
     deviation: PerDevice
     score: Score
     received: Updates | None
+    """The updates that arrived; None where nobody is judged."""
     caught: Bool[Array, " participant"] | None
+    """A mask of the updates that were refused; None where nobody is judged."""
     findings: dict[str, Bool[Array, " device"]]
 
 
-def _judged_mean(
+def _from_judged_updates(
     rules: ServerRules,
     server: ServerState,
     upload: Upload,
     invitation: Invitation,
     address: RoundAddress,
     samples: tuple[Array, Array] | None,
-) -> _Judged:
-    """The updates that stand up to the defences, aggregated, and a deviation for everybody who sent one."""
+) -> _NewModel:
+    """The model moved by the updates that stand up to the defences, and a deviation for everybody who sent one.
+
+    A refused update is not used, and its device deviates fully.
+    """
     chosen, nobody = invitation.participants, jnp.zeros(server.deviation.size, bool)
     received, finite = receive(rules, server, upload, chosen, address, samples)
     accepted, verdict = judge(rules, received, finite)
-    new = combine(rules, server, accepted)  # Eq. (5)
-    scored = score(rules, server, received, accepted, verdict, new)  # Eq. (26)
-    findings = {name: nobody.at[chosen].set(mask) for name, mask in verdict.findings.items()}
-    return _Judged(new, scored.deviation, scored.score, received, received.arrived & verdict.caught, findings)
+    aggregated = combine(rules, server, accepted)  # 6. Eq. (5)
+    scored = score(rules, server, received, accepted, verdict, aggregated)  # 7. Eq. (26)
+    return _NewModel(
+        aggregated=aggregated,
+        deviation=scored.deviation,
+        score=scored.score,
+        received=received,
+        caught=received.arrived & verdict.caught,
+        findings={name: nobody.at[chosen].set(mask) for name, mask in verdict.findings.items()},
+    )
 
 
-def _noised_mean(
+def _with_central_noise(
     rules: ServerRules, server: ServerState, upload: Upload, invitation: Invitation, address: RoundAddress
-) -> _Judged:
-    """The clipped mean with noise that stays in the model, in a mode that proves by it.
+) -> _NewModel:
+    """The model moved by the mean of the clipped updates, with noise that stays in it: the mode 'device'.
 
-    Nobody is judged or scored: either would tell about one device more than the noise allows.
+    There are no defences, no scheme's own way to combine, and no scores: each would tell about one device more than
+    the noise allows. Clipping drops what is not finite.
     """
     flat, unravel = ravel_pytree(server.global_params)
     arrived = upload.delivered[invitation.participants]
     key = address.key(Stream.CENTRAL_NOISE)
-    new = rules.mode.noised_model(rules.privacy, flat, flat_rows(upload.updates)[0], arrived, key)
-    moved = Aggregated(
-        unravel(new.params), jnp.zeros_like(flat), None, server.scheme_memory, new.noise_std, new.sensitivity
+    noised = rules.mode.noised_model(rules.privacy, flat, flat_rows(upload.updates)[0], arrived, key)
+    aggregated = Aggregated(
+        params=unravel(noised.params),
+        step=jnp.zeros_like(flat),
+        updates=None,
+        memory=server.scheme_memory,
+        noise_std=noised.noise_std,
+        sensitivity=noised.sensitivity,
     )
-    return _Judged(moved, server.deviation, server.score, None, None, {})
+    return _NewModel(
+        aggregated=aggregated,
+        deviation=server.deviation,
+        score=server.score,
+        received=None,
+        caught=None,
+        findings={},
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,8 @@ class RoundRecord(eqx.Module):
     """How well the new true model's losses tell training samples from test samples: 0.5 is guessing, 1 is certain."""
 
 
-class DeviceReports(eqx.Module):
+@dataclasses.dataclass(frozen=True)
+class DeviceReports:
     """What devices know of their own training, for the experimenter alone; NaN for those that did not take part."""
 
     received_loss: PerDevice
@@ -112,7 +114,8 @@ class DeviceReports(eqx.Module):
     update_norm: PerDevice
 
 
-class Evaluation(eqx.Module):
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
     """How good a model is, and what it gives away; NaN for what is not known."""
 
     test_accuracy: Scalar

@@ -86,7 +86,7 @@ def read_agreement(folder: Path) -> Agreement:
 
 
 def write_agreement(folder: Path, agreement: Agreement) -> None:
-    """The two files of a agreement."""
+    """The two files of an agreement."""
     import tomlkit
 
     document = tomlkit.document()

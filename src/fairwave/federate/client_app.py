@@ -31,7 +31,7 @@ _NAME = re.compile("[0-9a-f]{16}")
 
 
 def client_app(folder: Path) -> ClientApp:
-    """The app of a folder that holds a agreement; compiled programs are kept in the node's home."""
+    """The app of a folder that holds an agreement; compiled programs are kept in the node's home."""
     return app_of(lambda: read_agreement(folder), keeps_programs=True)
 
 

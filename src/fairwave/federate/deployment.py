@@ -29,7 +29,7 @@ def federate_on_loopback(
     on_line: OnLogLine = lambda line: None,
     network: Callable[[Agreement, Path, str], Loopback] = Loopback,
 ) -> None:
-    """Run a agreement into a folder, on processes and sockets of this machine.
+    """Run an agreement into a folder, on processes and sockets of this machine.
 
     If the SuperLink dies, network and run are begun anew, and the run goes on from its store.
     """

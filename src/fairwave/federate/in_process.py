@@ -90,7 +90,7 @@ def federate_in_process(
     on_line: OnLogLine = lambda line: None,
     app: ClientApp | None = None,
 ) -> None:
-    """Run a agreement into a folder; `app` replaces the devices' own."""
+    """Run an agreement into a folder; `app` replaces the devices' own."""
     devices = app_of(lambda: agreement, folder / DEVICES) if app is None else app
     with identity():
         grid = LocalGrid(devices, agreement.order.scenario.cell.num_devices)

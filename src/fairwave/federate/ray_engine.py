@@ -23,7 +23,7 @@ from fairwave.runs.folder import DEVICES
 def federate_on_ray(
     agreement: Agreement, folder: Path, command: str = "", on_line: OnLogLine = lambda line: None
 ) -> None:
-    """Run a agreement into a folder, a device per actor and an actor per core."""
+    """Run an agreement into a folder, a device per actor and an actor per core."""
     if importlib.util.find_spec("ray") is None:
         raise ArgumentError("--engine ray: Ray is not installed; install it with: pip install 'fairwave[ray]'")
     os.environ.update({**QUIET, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"})

@@ -16,7 +16,7 @@ from fairwave.federate.strategy import UtilityFair
 
 
 def server_app(folder: Path) -> ServerApp:
-    """The app of a folder that holds a agreement."""
+    """The app of a folder that holds an agreement."""
     app = ServerApp()
 
     @app.main()

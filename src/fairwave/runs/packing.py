@@ -7,11 +7,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import equinox as eqx
 import jax
 import numpy as np
 
 from fairwave.double_precision import double_precision
+from fairwave.engine.model_copies import Copies
 from fairwave.engine.round_record import Arrays
 from fairwave.engine.state import ServerState, State
 from fairwave.privacy.ledger import ReleaseEvent
@@ -53,11 +53,11 @@ def event_of(words: Sequence[Any], arrays: bytes) -> ReleaseEvent:
     return ReleaseEvent(**described | unpack(arrays))
 
 
-def pack_state(state: State | ServerState) -> bytes:
+def pack_state(state: Kept) -> bytes:
     """The leaves of a checkpoint, in order, and for how many models its copies have room."""
     state = jax.device_get(state)
     copies = _server(state).copies.compact()
-    state = eqx.tree_at(lambda each: _server(each).copies, state, copies)
+    state = _with_copies(state, copies)
     leaves = {str(index): np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(state))}
     return pack({PLACES: np.asarray(copies.places)} | leaves)
 
@@ -66,7 +66,7 @@ def pack_state(state: State | ServerState) -> bytes:
 def unpack_state(content: bytes, like: Kept) -> Kept:
     """A checkpoint with the structure of `like`."""
     arrays = unpack(content)
-    like = eqx.tree_at(lambda each: _server(each).copies, like, _server(like).copies.resized(int(arrays[PLACES])))
+    like = _with_copies(like, _server(like).copies.resized(int(arrays[PLACES])))
     leaves, structure = jax.tree.flatten(like)
     restored = [arrays[str(index)] for index in range(len(leaves))]
     for old, new in zip(leaves, restored, strict=True):
@@ -74,6 +74,13 @@ def unpack_state(content: bytes, like: Kept) -> Kept:
             raise ValueError(f"a {new.dtype} array of shape {new.shape} where {old.dtype} {old.shape} was expected")
     state: Kept = jax.tree.unflatten(structure, [jax.numpy.asarray(leaf) for leaf in restored])
     return state
+
+
+def _with_copies(state: Kept, copies: Copies) -> Kept:
+    server = dataclasses.replace(_server(state), copies=copies)
+    changed: Any = dataclasses.replace(state, server=server) if isinstance(state, State) else server
+    kept: Kept = changed
+    return kept
 
 
 def _server(state: State | ServerState) -> ServerState:

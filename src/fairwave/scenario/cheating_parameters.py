@@ -27,7 +27,7 @@ class Adversary(Group):
     first_round: Annotated[int, *whole(1, 1_000_000)] = 1
     """Round in which it begins; honest before."""
     last_round: Annotated[int, *whole(1, 1_000_000)] | None = None
-    """Round in which it ends; left out, never."""
+    """Round in which it ends. Default: never."""
 
     @model_validator(mode="after")
     def _begins_before_it_ends(self) -> Adversary:

@@ -42,7 +42,7 @@ class Compute(Group):
     processor: Processor | None = None
     """A processor to derive the time per bit from; it replaces seconds_per_bit."""
     bits_per_iteration: InformationEach | None = None
-    """Data d processed in one iteration; left out, one batch of samples."""
+    """Data d processed in one iteration. Default: one batch of samples."""
     min_iterations: CountEach
     """Fewest local iterations j_min."""
     max_iterations: CountEach | None = None

@@ -59,15 +59,15 @@ class Cell(Group):
     excess_loss: RatioEach = 1.0
     """Loss beyond the distance law (walls, shadowing), as a ratio or in dB."""
     participants: Annotated[int, *whole(1, 100_000_000)] | None = None
-    """Devices drawn to take part in each round; left out, all."""
+    """Devices drawn to take part in each round. Default: all."""
     straggler_probability: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0, low_allowed=True))] = 0.0
     """Chance that a device's update comes too late: its energy is spent, its update is not used."""
     mobility: Mobility = Still()
     """How devices move between rounds. Laws: none, radial (max_speed_m_per_s, near_m, far_m)."""
     arrival_round: CountEach | None = None
-    """First round in which a device is there; left out, from the start."""
+    """First round in which a device is there. Default: from the start."""
     departure_round: CountEach | None = None
-    """Last round in which a device is there; left out, it stays."""
+    """Last round in which a device is there. Default: it stays."""
 
     @model_validator(mode="after")
     def _participants_exist(self) -> Cell:
@@ -104,7 +104,7 @@ class Radio(Group):
     fading: Fading
     """Block fading. Laws: none, rayleigh (scale), rician (scale, k_factor), nakagami (scale, shape)."""
     doppler_hz: Frequency | None = None
-    """Largest Doppler shift, which correlates the fading of a device's rounds; left out, rounds are independent."""
+    """Largest Doppler shift, which correlates the fading of a device's rounds. Default: rounds are independent."""
     channel_error_std: NonNegative = 0.0
     """Error of the channel estimate: std of its real and of its imaginary part."""
     outage_probability: Probability = 0.01
@@ -138,7 +138,7 @@ class Utility(Group):
     iteration_price_j: Energy
     """Rule priced: joules that one iteration is worth."""
     energy_budget_j: EnergyEach | None = None
-    """Rule equal_energy: joules per round; left out, half of energy_reference_j."""
+    """Rule equal_energy: joules per round. Default: half of energy_reference_j."""
     required_iterations: CountEach
     """Rules least_energy and fedl: iterations that every device must do."""
     delay_price_w: Power = 1.0
@@ -155,7 +155,7 @@ class Data(Group):
     partition: Partition
     """Who holds which samples. Laws: iid, dirichlet (alpha), shards (per_device), quantity (alpha), file, own."""
     samples_per_device: Annotated[int, *whole(1, 10**9)] | None = None
-    """Samples each device holds; left out, the data set is shared out equally."""
+    """Samples each device holds. Default: the data set is shared out equally."""
     refreshed_samples: Annotated[int, *whole(0, 10**9)] = 0
     """Samples that each device replaces every round by others of its share; needs samples_per_device below that."""
 

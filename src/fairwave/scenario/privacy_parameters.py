@@ -51,7 +51,7 @@ class Privacy(Group):
     noise_multiplier: Multiplier | None = None
     """Noise std over clip_norm: in the sum of every local step ('provable') or every round ('device')."""
     exchange_noise_multiplier: Multiplier | None = None
-    """The same for the gradient that devices exchange before training ('provable'); left out, none may be exchanged."""
+    """The same for the gradient that devices exchange before training ('provable'). Default: none may be exchanged."""
     max_epsilon: Positive | None = None
     """Proved total at which a device stops taking part, before it would exceed it."""
     noise_source: Literal["simulation", "hardened", "exact"] = "simulation"
