@@ -15,7 +15,7 @@ import pytest
 import fairwave
 from fairwave import extensions
 from fairwave.errors import ArgumentError, ScenarioError, StoreError
-from fairwave.extensions import BEHAVIOURS, DEFENCES, RULES, SCHEMES
+from fairwave.extensions import ACCOUNTANTS, BEHAVIOURS, DEFENCES, RULES, SCHEMES
 from fairwave.plugins import load_plugin, plugin_digest
 from fairwave.registry import Registry
 from fairwave.runs.order import Order
@@ -75,6 +75,23 @@ def test_a_scenario_names_everything_that_its_plugin_has(scenario: Path) -> None
     assert caught.any() and (results["deviation"].values[caught > 0] == 1.0).all()
     assert simulation.scenario.learning.num_parameters() == 13 * 4
     assert simulation.scenario.radio.fading.name == "weibull"
+
+
+def test_a_plugin_adds_a_privacy_mode_and_an_accountant() -> None:
+    load_plugin(EVERYTHING)
+    releases = {(1.3, 0.02): 500}
+    cautious, tight = (ACCOUNTANTS[name]().compose(releases).epsilon(1e-5) for name in ("cautious", "tight"))
+    assert cautious > tight
+    scenario = fairwave.load_scenario("small", ["privacy.mode=without_reports"])
+    assert Order.checked(scenario, ["proposed"]).scenario.privacy.mode == "without_reports"
+    with pytest.raises(ScenarioError, match="'afl' has devices report losses; choose another"):
+        Order.checked(scenario, ["afl"])
+
+
+def test_nothing_else_can_be_added() -> None:
+    for thing in (object(), fairwave.Scheme, 3):
+        with pytest.raises(ArgumentError, match="is nothing that fairwave can be extended by"):
+            fairwave.add(thing)
 
 
 def test_a_run_records_its_plugins_and_refuses_changed_ones(scenario: Path, tmp_path: Path) -> None:

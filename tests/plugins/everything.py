@@ -16,6 +16,9 @@ from fairwave.learning.dense import Dense
 from fairwave.learning.model import classifier
 from fairwave.policy.deviation import fair_levels
 from fairwave.policy.problem import Choice
+from fairwave.privacy.accountants import Accountant
+from fairwave.privacy.accounting import epsilon_of, renyi_epsilon
+from fairwave.privacy.modes.nominal import Nominal
 
 fewest = Rule(
     "fewest",
@@ -69,6 +72,31 @@ class Weibull(FadingLaw):
         """One draw."""
         drawn = jax.random.exponential(key) ** (2.0 / self.shape)
         return self.mean_power * drawn / math.gamma(1.0 + 2.0 / self.shape)
+
+
+class Cautious(Accountant):
+    """The looser of the two bounds that come with fairwave."""
+
+    name: ClassVar[str] = "cautious"
+    summary: ClassVar[str] = "the larger of two bounds"
+
+    def epsilon(self, delta: float) -> float:
+        """Epsilon of all releases together at that delta."""
+        return max(epsilon_of(self.releases, delta), renyi_epsilon(self.releases, delta))
+
+
+class WithoutReports(Nominal):
+    """The paper's noise, for schemes that have devices report nothing about their data."""
+
+    name: ClassVar[str] = "without_reports"
+    summary: ClassVar[str] = "the paper's noise, and no reported losses"
+
+    def refuses_scheme(self, scheme) -> str | None:
+        """Schemes that have devices report losses."""
+        return f"'{scheme.name}' has devices report losses; choose another" if scheme.reports_losses else None
+
+
+without_reports = WithoutReports()
 
 
 @dataclasses.dataclass(frozen=True)

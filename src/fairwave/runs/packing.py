@@ -78,7 +78,7 @@ def unpack_state(content: bytes, like: Kept) -> Kept:
 
 def _with_copies(state: Kept, copies: Copies) -> Kept:
     server = dataclasses.replace(_server(state), copies=copies)
-    changed: Any = dataclasses.replace(state, server=server) if isinstance(state, State) else server
+    changed: Any = State(server, state.devices) if isinstance(state, State) else server
     kept: Kept = changed
     return kept
 

@@ -1,9 +1,8 @@
-"""Privacy modes: what each refuses, charges, puts on the ledger and says, and that a fourth is one file."""
+"""Privacy modes: what each refuses, charges, puts on the ledger and says."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,11 +10,10 @@ import pytest
 
 import fairwave
 from fairwave.errors import ArgumentError, ScenarioError
-from fairwave.extensions import ACCOUNTANTS, PRIVACY_MODES, SCHEMES
+from fairwave.extensions import ACCOUNTANTS, PRIVACY_MODES
 from fairwave.privacy.accountants import Adjacency
 from fairwave.privacy.ledger import RoundMessages
-from fairwave.privacy.modes.mode import PrivacyMode, mode_of
-from fairwave.privacy.modes.nominal import Nominal
+from fairwave.privacy.modes.mode import mode_of
 from fairwave.privacy.spending import Account
 from fairwave.runs.order import Order
 
@@ -94,24 +92,3 @@ def test_the_tight_accountant_is_never_above_the_renyi_bound() -> None:
     account = Account(messages=1, releases={(1.3, 0.02): 500}, lost_delta=0.0, unproven=())
     assert account.epsilon(1e-5) < account.epsilon(1e-5, "renyi")
     assert dataclasses.replace(account, unproven=("updates",)).epsilon(1e-5) == np.inf
-
-
-class Silent(Nominal):
-    """A fourth mode: as the paper's, but nothing may be reported."""
-
-    name: ClassVar[str] = "silent"
-    summary: ClassVar[str] = "as the paper, without reports"
-
-    def refuses_scheme(self, scheme) -> str | None:
-        """Schemes that have devices report losses."""
-        return f"'{scheme.name}' reports losses" if scheme.reports_losses else None
-
-
-def test_a_fourth_mode_is_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PRIVACY_MODES, "_added", {})
-    fairwave.add(Silent())
-    scenario = fairwave.load_scenario("small", ["privacy.mode=silent"])
-    assert isinstance(mode_of(scenario.privacy), PrivacyMode)
-    with pytest.raises(ScenarioError, match="'afl' reports losses"):
-        Order.checked(scenario, ["afl"])
-    assert Order.checked(scenario, ["proposed"]).schemes == ("proposed",) and "proposed" in SCHEMES
