@@ -134,6 +134,7 @@ class Devices:
                 self._motion = motions(law, distances_m(scenario, values), scenario.run.seed)
             self.samples = (jnp.asarray(data.train_inputs), jnp.asarray(data.train_labels))
             self._held, self._shares = jnp.asarray(self.holdings.samples), jnp.asarray(self.holdings.shares)
+            self._nobody = jnp.zeros(access_point.devices.shape, bool)
         self._indices = access_point.devices
 
     @double_precision()
@@ -182,13 +183,12 @@ class Devices:
     ) -> Participants:
         """What the participants compute with: their copies, samples and iterations."""
         everyone = HeldSamples(self.held(round_index), self._access_point.counts)
-        honest = jnp.zeros(self._indices.shape, bool)
         own = TrainingInputs(
             copy=server.copies.of_devices,
             own_gradient=None,
             held=everyone,
             trained_count=everyone.count,
-            flipped=honest,
+            flipped=self._nobody,
             iterations=plans.plan.local_iterations,
             index=self._indices,
             personal_model=states.personal_models,
@@ -253,7 +253,7 @@ class Devices:
     ) -> DeviceStates:
         """What devices remember: the effort that their deviation tells, their models, their used energy."""
         utility, plan = self._scenario.utility, plans.plan
-        observed = upload.delivered & self._access_point.rules.mode.scores_devices
+        observed = upload.delivered if self._access_point.rules.mode.scores_devices else self._nobody
         effort = _fitted(
             utility.effort_fit,
             utility.effort_ridge,
