@@ -6,6 +6,7 @@ No function has an argument through which a device could see another one.
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -57,7 +58,7 @@ def channel_of(radio: Radio, root: Key, round_index: Count, index: Count, deadli
 # Step 2: the plan
 
 
-class Limits(eqx.Module):
+class Limits(NamedTuple):
     """What limits one device in a round."""
 
     invited: Flag

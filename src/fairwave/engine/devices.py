@@ -48,7 +48,8 @@ from fairwave.wireless.hardware import distances_m
 from fairwave.wireless.mobility import Motion, motions
 
 
-class Channels(eqx.Module):
+@dataclasses.dataclass(frozen=True)
+class Channels:
     """Every device's channel in a round, and the devices where they are."""
 
     channel: Channel
@@ -175,8 +176,10 @@ class Devices:
         """Every invited device's choice, and what becomes of its messages."""
         limits = Limits(invitation.participating, steps_left, self.charge_left_j(states))
         rule, radio = self._scheme.plan, self._scenario.radio
-        plans: Plans = _planned(rule, radio, channels, states.effort, limits, invitation.stragglers)
-        return plans
+        plans: Plans = _planned(
+            rule, radio, (channels.members, channels.channel), states.effort, limits, invitation.stragglers
+        )
+        return plans if channels.distance_m is None else dataclasses.replace(plans, distance_m=channels.distance_m)
 
     def gather(
         self, states: DeviceStates, server: ServerState, invitation: Invitation, plans: Plans, round_index: Count
@@ -213,8 +216,10 @@ class Devices:
 
     def train(self, participants: Participants, gradients: Gradients, mean: MeanGradient | None) -> TrainedDevices:
         """Local training of every participant."""
-        shared = dataclasses.replace(participants.shared, mean=mean)
-        own = dataclasses.replace(participants.own, own_gradient=gradients.gradients)
+        shared, own = participants.shared, participants.own
+        if mean is not None:
+            shared = dataclasses.replace(shared, mean=mean)
+            own = dataclasses.replace(own, own_gradient=gradients.gradients)
         trained = training_program(self._training)(shared, own, self._execution)
         received_loss = gradients.received_loss
         if own.personal_model is not None:
@@ -312,13 +317,17 @@ def _drawn(radio: Radio, root: Key, round_index: Count, indices: Array, members:
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _planned(
-    rule: Rule, radio: Radio, channels: Channels, memory: EffortMemory, limits: Limits, stragglers: FlagPerDevice
+    rule: Rule,
+    radio: Radio,
+    devices: tuple[Fleet, Channel],
+    memory: EffortMemory,
+    limits: Limits,
+    stragglers: FlagPerDevice,
 ) -> Plans:
     """Every device's plan over its channel."""
-    axes = (per_device_axes(channels.members), 0, 0, 0)
-    prepared = jax.vmap(functools.partial(prepare, rule, radio), in_axes=axes)(
-        channels.members, channels.channel, memory, limits
-    )
+    members, channel = devices
+    axes = (per_device_axes(members), 0, 0, 0)
+    prepared = jax.vmap(functools.partial(prepare, rule, radio), in_axes=axes)(members, channel, memory, limits)
     plan = prepared.plan
     late = stragglers & (plan.case != int(Case.OUTAGE))
     return Plans(
@@ -328,7 +337,7 @@ def _planned(
         late=late,
         delivered=prepared.arrives & ~late,
         cheating=jnp.zeros(late.shape, bool),
-        distance_m=channels.distance_m,
+        distance_m=None,
     )
 
 

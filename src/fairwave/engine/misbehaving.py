@@ -140,7 +140,7 @@ class MisbehavingDevices:
         updates = _replaced(
             self.acting(participants.shared.round_index), upload.updates, participants, states.behaviour
         )
-        return dataclasses.replace(upload, updates=updates)
+        return upload._replace(updates=updates)
 
     def after_round(
         self,

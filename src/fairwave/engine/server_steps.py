@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -63,7 +64,7 @@ class ServerRules:
         return self.scheme.reward is None and self.privacy.copies != "nested" and not self.defences.use
 
 
-class RoundAddress(eqx.Module):
+class RoundAddress(NamedTuple):
     """Where the access point's randomness of a round is drawn from."""
 
     root: Key
@@ -74,7 +75,7 @@ class RoundAddress(eqx.Module):
         return round_key(self.root, self.round_index, stream)
 
 
-class Upload(eqx.Module):
+class Upload(NamedTuple):
     """What participants sent, with a leading participant axis, and what became of it."""
 
     updates: Tree
