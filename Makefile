@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # So that two workers end together.
-LONGEST_FIRST := tests/slow/ $(filter-out tests/slow/ tests/__pycache__/, $(wildcard tests/*/))
+LONG := tests/audit/ tests/end_to_end/ tests/conformance/ tests/federate/
+LONGEST_FIRST := $(LONG) $(filter-out $(LONG) tests/__pycache__/ tests/data/ tests/plugins/, $(wildcard tests/*/))
 
 .PHONY: run test test-full test-federation format lint layers types pytest bench bench-peers clean
 

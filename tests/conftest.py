@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 
 import jax
 import pytest
@@ -33,3 +34,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     programs = getattr(config, "_programs", None)
     if programs is not None:
         programs.cleanup()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _programs_do_not_pile_up(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Slow tests compile many programs: let go of them after each module, before memory maps run out."""
+    yield
+    chosen = str(request.config.option.markexpr)
+    if "slow" in chosen and "not slow" not in chosen:
+        jax.clear_caches()

@@ -21,7 +21,10 @@ SCENARIOS = {
     "duplicate key": (PAPER + b"[radio]\ncarrier_hz = 1\ncarrier_hz = 2\n", "not valid TOML"),
     "duplicate group": (PAPER + b"[run]\nseed = 1\n[run]\nseed = 2\n", "not valid TOML"),
     "unknown group": (PAPER + b"[radios]\nx = 1\n", "radios: unknown key; did you mean 'radio'?"),
-    "unknown key": (PAPER + b"[radio]\nbandwith_hz = 1e6\n", "radio.bandwith_hz: unknown key; did you mean 'bandwidth_hz'?"),
+    "unknown key": (
+        PAPER + b"[radio]\nbandwith_hz = 1e6\n",
+        "radio.bandwith_hz: unknown key; did you mean 'bandwidth_hz'?",
+    ),
     "unknown nested key": (
         PAPER + b'[cell]\nplacement = { law = "disc", radius_m = 10, inner_m = 1 }\n',
         "cell.placement.inner_m: unknown key",
@@ -49,35 +52,56 @@ SCENARIOS = {
     "efficiency above one": (PAPER + b"[radio]\namplifier_efficiency = 1.5\n", "at most 1"),
     "theta one": (PAPER + b"[privacy]\ndeviation_weight = 1\n", "privacy.deviation_weight: 1 is out of range"),
     "theta above one": (PAPER + b"[privacy]\ndeviation_weight = 1.2\n", "out of range"),
-    "epsilon above one": (PAPER + b"[privacy]\nepsilon = 2\n", "privacy: epsilon 2 is out of range: the classical formula is proved below 1 only"),
+    "epsilon above one": (
+        PAPER + b"[privacy]\nepsilon = 2\n",
+        "privacy: epsilon 2 is out of range: the classical formula is proved below 1 only",
+    ),
     "delta zero": (PAPER + b"[privacy]\ndelta = 0\n", "out of range"),
     "fractional count": (PAPER + b"[compute]\nmin_iterations = 2.5\n", "a whole number"),
     "no devices": (PAPER + b"[cell]\nnum_devices = 0\n", "cell.num_devices"),
     "fractional devices": (PAPER + b"[cell]\nnum_devices = 2.5\n", "cell.num_devices"),
     "devices as boolean": (PAPER + b"[cell]\nnum_devices = true\n", "True is no whole number"),
-    "misspelt key hides a missing one": (PAPER + b'[cell]\nplacement = { law = "disc", far_m = 3 }\n', "far_m: unknown key"),
-    "missing nested key": (PAPER + b'[cell]\nplacement = { law = "disc" }\n', "cell.placement.radius_m: missing; add it"),
+    "misspelt key hides a missing one": (
+        PAPER + b'[cell]\nplacement = { law = "disc", far_m = 3 }\n',
+        "far_m: unknown key",
+    ),
+    "missing nested key": (
+        PAPER + b'[cell]\nplacement = { law = "disc" }\n',
+        "cell.placement.radius_m: missing; add it",
+    ),
     "date": (PAPER + b"[cell]\ndeadline_s = 2020-01-01\n", "is no time"),
     "uncountable iterations": (PAPER + b"[compute]\nseconds_per_bit = 1e-18\n", "set compute.max_iterations"),
     "ridge of zero": (PAPER + b"[utility]\neffort_ridge = 0\n", "utility.effort_ridge"),
     "devices as text": (PAPER + b'[cell]\nnum_devices = "ten"\n', "cell.num_devices"),
     "unknown choice": (PAPER + b'[utility]\neffort_fit = "best"\n', "utility.effort_fit: 'best' is not a choice"),
-    "deadline too short": (PAPER + b'[cell]\ndeadline_s = "50 ms"\n', "is over before device 0 has done its compute.min_iterations"),
+    "deadline too short": (
+        PAPER + b'[cell]\ndeadline_s = "50 ms"\n',
+        "is over before device 0 has done its compute.min_iterations",
+    ),
     "cap below minimum": (PAPER + b"[compute]\nmax_iterations = 3\n", "below min_iterations"),
     "near beyond far": (PAPER + b'[cell]\nplacement = { law = "linspace", near_m = 9, far_m = 3 }\n', "swap them"),
-    "ring inside out": (PAPER + b'[cell]\nplacement = { law = "disc", radius_m = 3, min_distance_m = 5 }\n', "lower it"),
-    "negative distance": (PAPER + b'[cell]\nnum_devices = 1\nplacement = { law = "list", distance_m = [-5] }\n', "device 0: -5 is out of range"),
+    "ring inside out": (
+        PAPER + b'[cell]\nplacement = { law = "disc", radius_m = 3, min_distance_m = 5 }\n',
+        "lower it",
+    ),
+    "negative distance": (
+        PAPER + b'[cell]\nnum_devices = 1\nplacement = { law = "list", distance_m = [-5] }\n',
+        "device 0: -5 is out of range",
+    ),
     "wrong length": (PAPER + b"[compute]\ncompute_power_w = [0.1, 0.2]\n", "2 values for 10 devices"),
     "empty list": (PAPER + b"[compute]\ncompute_power_w = []\n", "the list is empty"),
-    "bad list member": (PAPER + b'[compute]\ncompute_power_w = [0.1, "1 s"]\n', "device 1: \"1 s\" is a time"),
+    "bad list member": (PAPER + b'[compute]\ncompute_power_w = [0.1, "1 s"]\n', 'device 1: "1 s" is a time'),
     "column without file": (PAPER + b'[compute]\ncompute_power_w = { column = "p" }\n', "compute.compute_power_w"),
-    "missing column file": (PAPER + b'[compute]\ncompute_power_w = { file = "gone.csv", column = "p" }\n', "cannot be read"),
+    "missing column file": (
+        PAPER + b'[compute]\ncompute_power_w = { file = "gone.csv", column = "p" }\n',
+        "cannot be read",
+    ),
     "estimate drowned": (PAPER + b"[radio]\nchannel_error_std = 1\n", "drowns the channel"),
     "constants apart": (PAPER + b"[learning]\nsmoothness = 1\n", "go together"),
     "mu above L": (PAPER + b"[learning]\nsmoothness = 1\nstrong_convexity = 2\n", "exceeds smoothness"),
     "layer of nothing": (PAPER + b"[learning]\nlayer_sizes = [784, 0, 10]\n", "learning.layer_sizes"),
     "negative seed": (PAPER + b"[run]\nseed = -1\n", "run.seed"),
-}  # fmt: skip
+}
 
 DEVICE_FILES = {
     "empty file": ("fleet.csv", b"", "the file is empty"),
@@ -88,7 +112,11 @@ DEVICE_FILES = {
     "negative distance": ("fleet.csv", b"distance_m\n10\n-3\n", "column 'distance_m', row 2: -3 is out of range"),
     "zero distance": ("fleet.csv", b"distance_m\n0\n", "out of range"),
     "nan": ("fleet.csv", b"distance_m\n10\nnan\n", "row 2: the value is blank or not finite"),
-    "blank cell": ("fleet.csv", b"distance_m,compute_power_w\n10,0.1\n20,\n", "row 2: the value is blank or not finite"),
+    "blank cell": (
+        "fleet.csv",
+        b"distance_m,compute_power_w\n10,0.1\n20,\n",
+        "row 2: the value is blank or not finite",
+    ),
     "infinite": ("fleet.csv", b"distance_m\ninf\n", "row 1: the value is blank or not finite"),
     "blank column": ("fleet.csv", b"distance_m,compute_power_w\n10,\n20,\n", "column 'compute_power_w' is blank"),
     "semicolons": ("fleet.csv", b"device;distance_m\na;10\n", "separated by ';'"),
@@ -108,7 +136,7 @@ DEVICE_FILES = {
     "unknown kind": ("fleet.xlsx", b"distance_m\n10\n", "give .csv or .parquet"),
     "fractional count": ("fleet.csv", b"distance_m,min_iterations\n10,2.5\n", "a whole number"),
     "deadline too short": ("fleet.csv", b"distance_m,min_iterations\n10,10\n20,500\n", "device 1 has done its"),
-}  # fmt: skip
+}
 
 OVERRIDES = {
     "no value": ("radio.bandwidth_hz", "not of the form group.key=value"),
@@ -175,7 +203,10 @@ def test_a_shell_sees_the_same(tmp_path: Path):
     (tmp_path / "mine.toml").write_bytes(SCENARIOS["wrong unit"][0])
     done = subprocess.run(
         [sys.executable, "-m", "fairwave", "plan", str(tmp_path / "mine.toml")],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr

@@ -58,8 +58,9 @@ def test_runs(overrides):
 
 @pytest.mark.slow
 def test_dirichlet_shares_are_as_skewed_as_asked():
-    results = simulated('data.partition={law="dirichlet", alpha=0.1}', "data.samples_per_device=unset",
-                        "cell.num_devices=10", rounds=1)  # fmt: skip
+    results = simulated(
+        'data.partition={law="dirichlet", alpha=0.1}', "data.samples_per_device=unset", "cell.num_devices=10", rounds=1
+    )
     share = results["samples"].values / results["samples"].values.sum(axis=1, keepdims=True)
     assert results["samples"].values.sum() == 60_000 and share.max(axis=1).mean() > 0.4
 

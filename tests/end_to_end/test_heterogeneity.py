@@ -15,10 +15,13 @@ TINY = [*as_options(SOFTMAX_MNIST), "--schemes", "least_energy"]
 def test_a_run_whose_batteries_run_out_says_so(capsys, monkeypatch, tmp_path):
     folder = tmp_path / "drained"
     changes = (
-        "radio.payload_bits='1 kbit'", "compute.min_iterations=40", "utility.required_iterations=40",
-        "compute.battery_capacity_j=[0.03, 0.05, 0.05]", "radio.doppler_hz='0.1 Hz'",
+        "radio.payload_bits='1 kbit'",
+        "compute.min_iterations=40",
+        "utility.required_iterations=40",
+        "compute.battery_capacity_j=[0.03, 0.05, 0.05]",
+        "radio.doppler_hz='0.1 Hz'",
         "cell.mobility={law='radial', max_speed_m_per_s='1.5 m/s', near_m=30, far_m=250}",
-    )  # fmt: skip
+    )
     sets = [part for change in changes for part in ("--set", change)]
     said = fairwave(capsys, monkeypatch, "run", "small", *TINY, *sets, "--rounds", "6", "--out", str(folder))
     assert said.code == 0

@@ -21,10 +21,25 @@ from fairwave.extensions import RULES
 from tests.end_to_end.command_line import fairwave
 
 COLUMNS = {
-    "device", "distance_m", "path_loss_db", "optimal_iterations", "local_iterations", "transmit_power_w",
-    "uplink_rate_bps", "compute_time_s", "upload_time_s", "compute_energy_j", "transmit_energy_j", "energy_j",
-    "optimal_energy_j", "utility", "optimal_utility", "case", "outage_fraction", "failed_upload_fraction",
-}  # fmt: skip
+    "device",
+    "distance_m",
+    "path_loss_db",
+    "optimal_iterations",
+    "local_iterations",
+    "transmit_power_w",
+    "uplink_rate_bps",
+    "compute_time_s",
+    "upload_time_s",
+    "compute_energy_j",
+    "transmit_energy_j",
+    "energy_j",
+    "optimal_energy_j",
+    "utility",
+    "optimal_utility",
+    "case",
+    "outage_fraction",
+    "failed_upload_fraction",
+}
 
 
 @pytest.fixture
@@ -147,8 +162,12 @@ def test_a_full_disk_is_one_line():
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run(
             [sys.executable, "-m", "fairwave", "scenario", "list"],
-            stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
-        )  # fmt: skip
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
     assert done.returncode == 4
     assert done.stderr.count("\n") == 1 and "No space left" in done.stderr
 

@@ -112,9 +112,19 @@ def test_a_budget_stops_devices_and_then_the_run(cli, tmp_path):
 def test_noise_at_a_trusted_access_point(cli, tmp_path):
     folder = tmp_path / "central"
     said = run(
-        cli, folder, "fair", "--set", "privacy.mode=device", "--set", "defences.use=[]",
-        "--set", "privacy.noise_multiplier=4", "--set", "data.samples_per_device=60", schemes="max_power",
-    )  # fmt: skip
+        cli,
+        folder,
+        "fair",
+        "--set",
+        "privacy.mode=device",
+        "--set",
+        "defences.use=[]",
+        "--set",
+        "privacy.noise_multiplier=4",
+        "--set",
+        "data.samples_per_device=60",
+        schemes="max_power",
+    )
     assert said.code == 0
     told = cli("privacy", folder, "--coalition", 2).out
     expected = dp_accounting.get_epsilon_gaussian(4 / np.sqrt(3), 1e-5)
@@ -162,9 +172,19 @@ def test_all_means_all_that_keep_the_proof(cli, tmp_path):
 def test_a_gradient_exchange_with_noise_is_charged(cli, tmp_path):
     folder = tmp_path / "exchange"
     run(
-        cli, folder, "fair", "--set", "privacy.max_epsilon=unset", "--set", "learning.gradient_exchange=true",
-        "--set", "privacy.exchange_noise_multiplier=6", "--set", "data.samples_per_device=300", schemes="proposed",
-    )  # fmt: skip
+        cli,
+        folder,
+        "fair",
+        "--set",
+        "privacy.max_epsilon=unset",
+        "--set",
+        "learning.gradient_exchange=true",
+        "--set",
+        "privacy.exchange_noise_multiplier=6",
+        "--set",
+        "data.samples_per_device=300",
+        schemes="proposed",
+    )
     told = cli("privacy", folder).out
     assert re.search(r"\n +0 +3 +1\.00000 +6\.0000", told) and "exchanged gradient" in told
 

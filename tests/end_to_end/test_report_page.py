@@ -17,13 +17,28 @@ BROWSER = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
 QUIET = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--virtual-time-budget=20000",
-]  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--virtual-time-budget=20000",
+]
 FIGURES = (
-    "figure-1", "figure-2", "figure-3a", "figure-3b", "figure-4a", "figure-4b", "accuracy", "nominal-epsilon",
+    "figure-1",
+    "figure-2",
+    "figure-3a",
+    "figure-3b",
+    "figure-4a",
+    "figure-4b",
+    "accuracy",
+    "nominal-epsilon",
     "holdings",
-)  # fmt: skip
+)
 
 
 pytestmark = pytest.mark.slow
@@ -33,8 +48,20 @@ pytestmark = pytest.mark.slow
 def page(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("report") / "tiny"
     fairwave = [sys.executable, "-m", "fairwave"]
-    tiny = ["--set", "cell.num_devices=3", "--set", "data.samples_per_device=40", "--set", "learning.batch_size=8",
-            "--set", "compute.bits_per_iteration=802816", "--rounds", "3", "--seeds", "0,1"]  # fmt: skip
+    tiny = [
+        "--set",
+        "cell.num_devices=3",
+        "--set",
+        "data.samples_per_device=40",
+        "--set",
+        "learning.batch_size=8",
+        "--set",
+        "compute.bits_per_iteration=802816",
+        "--rounds",
+        "3",
+        "--seeds",
+        "0,1",
+    ]
     subprocess.run(
         [*fairwave, "run", "small", *tiny, "--out", str(folder)], check=True, capture_output=True, timeout=300
     )

@@ -167,8 +167,12 @@ def test_a_damaged_run_is_refused_by_every_command(done, cli, tmp_path):
     middle = len(content) // 2
     content[middle : middle + 3_000] = bytes(3_000)
     (broken / FILE).write_bytes(content)
-    for arguments in (["resume", broken], ["report", broken], ["export", broken, "--to", tmp_path / "x.nc"],
-                      ["runs", "show", broken]):  # fmt: skip
+    for arguments in (
+        ["resume", broken],
+        ["report", broken],
+        ["export", broken, "--to", tmp_path / "x.nc"],
+        ["runs", "show", broken],
+    ):
         said = cli(*arguments)
         assert said.code == 5 and "damaged" in said.err and said.err.count("\n") == 1
     assert (broken / FILE).read_bytes() == content

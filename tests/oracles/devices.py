@@ -5,10 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 FIELDS = (
-    "gain", "deadline_s", "bandwidth_hz", "payload_bits", "bits_per_iteration", "seconds_per_bit", "min_iterations",
-    "max_iterations", "max_transmit_power_w", "amplifier_efficiency", "circuit_power_w", "compute_power_w",
-    "energy_reference_j", "effort_scale", "effort_decay_j",
-)  # fmt: skip
+    "gain",
+    "deadline_s",
+    "bandwidth_hz",
+    "payload_bits",
+    "bits_per_iteration",
+    "seconds_per_bit",
+    "min_iterations",
+    "max_iterations",
+    "max_transmit_power_w",
+    "amplifier_efficiency",
+    "circuit_power_w",
+    "compute_power_w",
+    "energy_reference_j",
+    "effort_scale",
+    "effort_decay_j",
+)
 
 
 def random_devices(count: int, seed: int) -> dict[str, np.ndarray]:

@@ -16,9 +16,18 @@ from fairwave.policy.rule import Rule
 from fairwave.wireless.physical_device import Device
 
 _DEVICE = (
-    "bandwidth_hz", "max_transmit_power_w", "amplifier_efficiency", "circuit_power_w", "payload_bits",
-    "compute_power_w", "seconds_per_bit", "bits_per_iteration", "min_iterations", "max_iterations", "deadline_s",
-)  # fmt: skip
+    "bandwidth_hz",
+    "max_transmit_power_w",
+    "amplifier_efficiency",
+    "circuit_power_w",
+    "payload_bits",
+    "compute_power_w",
+    "seconds_per_bit",
+    "bits_per_iteration",
+    "min_iterations",
+    "max_iterations",
+    "deadline_s",
+)
 
 
 def fleet_of(devices: dict[str, np.ndarray]) -> Fleet:

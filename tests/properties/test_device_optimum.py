@@ -59,13 +59,15 @@ def violation(plan: DevicePlan, devices: dict[str, np.ndarray]) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         upload_s = devices["payload_bits"] * np.log(2.0) / (devices["bandwidth_hz"] * log_snr)
     spent_s = iterations * devices["bits_per_iteration"] * devices["seconds_per_bit"] + upload_s
-    excess = np.maximum.reduce([
-        spent_s / devices["deadline_s"] - 1.0,
-        np.asarray(plan.transmit_power_w) / devices["max_transmit_power_w"] - 1.0,
-        log_snr / max_log_snr - 1.0,
-        iterations / most - 1.0,
-        1.0 - iterations / devices["min_iterations"],
-    ])  # fmt: skip
+    excess = np.maximum.reduce(
+        [
+            spent_s / devices["deadline_s"] - 1.0,
+            np.asarray(plan.transmit_power_w) / devices["max_transmit_power_w"] - 1.0,
+            log_snr / max_log_snr - 1.0,
+            iterations / most - 1.0,
+            1.0 - iterations / devices["min_iterations"],
+        ]
+    )
     return np.where(sent, excess, 0.0)
 
 

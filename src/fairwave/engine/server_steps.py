@@ -147,10 +147,18 @@ def combine(rules: ServerRules, server: ServerState, updates: Updates) -> Aggreg
     nothing, memory = jnp.zeros(()), server.scheme_memory
     if rules.scheme.combine is None:
         params = aggregate(server.global_params, jax.vmap(unravel)(updates.rows), updates.arrived)
-        return Aggregated(params, jnp.zeros_like(flat), None, memory, nothing, nothing)
+        step = jnp.zeros_like(flat)
+        return Aggregated(params=params, step=step, updates=None, memory=memory, noise_std=nothing, sensitivity=nothing)
     of_all = updates.of_all_devices(server.deviation.size, updates.arrived)
     step, memory = rules.scheme.combine(rules.settings, of_all, memory)
-    return Aggregated(unravel(flat + step.astype(flat.dtype)), step, of_all, memory, nothing, nothing)
+    return Aggregated(
+        params=unravel(flat + step.astype(flat.dtype)),
+        step=step,
+        updates=of_all,
+        memory=memory,
+        noise_std=nothing,
+        sensitivity=nothing,
+    )
 
 
 class Scores(eqx.Module):

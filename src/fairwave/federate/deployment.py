@@ -39,7 +39,7 @@ def federate_on_loopback(
     with _ended_by_sigterm():
         for _ in range(1 + MOST_RESTARTS):
             with network(agreement, folder, command) as running:
-                log = Log(folder / LOG)
+                log = LogReader(folder / LOG)
                 if _followed(running, running.submit(), log, on_line):
                     return
             on_line({"event": "restarted"})
@@ -53,8 +53,8 @@ def _check_path(folder: Path) -> None:
         raise ArgumentError(f"--out {folder}: {strange[0]!r} in a path cannot be passed on to Flower; choose another")
 
 
-class Log:
-    """The federation's log from its present end on."""
+class LogReader:
+    """Reads what is added to the federation's log from now on."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._read = path, path.stat().st_size if path.exists() else 0
@@ -72,7 +72,7 @@ class Log:
         return [json.loads(line) for line in whole.splitlines()]
 
 
-def _followed(network: Loopback, run: str, log: Log, on_line: OnLogLine) -> bool:
+def _followed(network: Loopback, run: str, log: LogReader, on_line: OnLogLine) -> bool:
     """Whether the run came to its end; false if the SuperLink died."""
     asked_at = time.monotonic()
     died: dict[int, float] = {}

@@ -16,8 +16,7 @@ FORMAT = 6
 OLDEST = 6
 """The oldest format that is read."""
 
-Step = Callable[[sqlite3.Connection], None]
-STEPS: dict[int, Step] = {}
+STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {}
 """From each older format to the next."""
 
 

@@ -23,9 +23,11 @@ def idx(array: np.ndarray) -> bytes:
 def arrays() -> list[np.ndarray]:
     draw = np.random.default_rng(0)
     return [
-        draw.integers(0, 256, (30, 28, 28)), draw.integers(0, 10, 30),
-        draw.integers(0, 256, (12, 28, 28)), draw.integers(0, 10, 12),
-    ]  # fmt: skip
+        draw.integers(0, 256, (30, 28, 28)),
+        draw.integers(0, 10, 30),
+        draw.integers(0, 256, (12, 28, 28)),
+        draw.integers(0, 10, 12),
+    ]
 
 
 def test_bundled_mnist_is_the_canonical_one():

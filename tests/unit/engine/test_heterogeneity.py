@@ -55,9 +55,11 @@ def test_slow_fading_repeats_itself_and_fast_fading_does_not():
 
 
 BATTERY = (
-    "radio.payload_bits='1 kbit'", "compute.min_iterations=40", "utility.required_iterations=40",
+    "radio.payload_bits='1 kbit'",
+    "compute.min_iterations=40",
+    "utility.required_iterations=40",
     "compute.battery_capacity_j=[0.03, '50 mJ', 0.06, 0.08, 0.1, 0.11]",
-)  # fmt: skip
+)
 CAPACITY_J = np.array([0.03, 0.05, 0.06, 0.08, 0.1, 0.11])
 
 
@@ -197,9 +199,14 @@ def test_impossible_stays_are_refused(overrides, said):
 def test_a_run_with_everything_resumes_exactly():
     """Any round follows from the state before it and its number."""
     run = cell(
-        "proposed", RADIAL, "radio.doppler_hz='0.4 Hz'", "cell.participants=3", *COMING_AND_GOING,
-        "compute.battery_capacity_j='1 J'", 'defences.use=["watermark", "replay_check", "projection", "reputation"]',
-    )  # fmt: skip
+        "proposed",
+        RADIAL,
+        "radio.doppler_hz='0.4 Hz'",
+        "cell.participants=3",
+        *COMING_AND_GOING,
+        "compute.battery_capacity_j='1 J'",
+        'defences.use=["watermark", "replay_check", "projection", "reputation"]',
+    )
     seen = rounds_of(run, 4)
     again = rounds_of(run, 4, seen[1][0], first=2)
     for one, other in zip(leaves(seen[2:]), leaves(again), strict=True):

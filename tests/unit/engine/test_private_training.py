@@ -45,9 +45,17 @@ def clipped_sum(inputs, labels, own, count):
     keys = jax.random.key(0), jax.random.key(1)
     zero = jax.tree.map(jnp.zeros_like, PARAMS)
     trained = train_privately(
-        SILENT, MODEL, PARAMS, zero, Samples(inputs, labels, own, count),
-        batch_key=keys[0], noise_key=keys[1], iterations=jnp.asarray(1), batch_size=8, learning_rate=RATE,
-    )  # fmt: skip
+        SILENT,
+        MODEL,
+        PARAMS,
+        zero,
+        Samples(inputs, labels, own, count),
+        batch_key=keys[0],
+        noise_key=keys[1],
+        iterations=jnp.asarray(1),
+        batch_size=8,
+        learning_rate=RATE,
+    )
     moved = jax.tree.map(jnp.subtract, PARAMS, trained)
     return ravel_pytree(moved)[0] * count / RATE
 
@@ -94,9 +102,17 @@ def test_noise_of_an_update_is_what_the_device_tells(iterations):
 
     def update(key):
         trained = train_privately(
-            protection, model, params, jax.tree.map(jnp.zeros_like, params), samples, batch_key=key,
-            noise_key=key, iterations=jnp.asarray(iterations), batch_size=16, learning_rate=RATE,
-        )  # fmt: skip
+            protection,
+            model,
+            params,
+            jax.tree.map(jnp.zeros_like, params),
+            samples,
+            batch_key=key,
+            noise_key=key,
+            iterations=jnp.asarray(iterations),
+            batch_size=16,
+            learning_rate=RATE,
+        )
         return ravel_pytree(jax.tree.map(jnp.subtract, trained, params))[0]
 
     told = float(update_noise_std(protection, samples.count, jnp.asarray(iterations), 16, RATE))

@@ -46,9 +46,12 @@ def problem():
 
     value_and_gradient = jax.jit(jax.value_and_grad(local))
     best = minimize(
-        lambda x: tuple(np.asarray(v, float) for v in value_and_gradient(x)), np.asarray(start), jac=True,
-        method="L-BFGS-B", options={"maxiter": 10_000, "ftol": 1e-15, "gtol": 1e-10},
-    )  # fmt: skip
+        lambda x: tuple(np.asarray(v, float) for v in value_and_gradient(x)),
+        np.asarray(start),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 10_000, "ftol": 1e-15, "gtol": 1e-10},
+    )
     # The Hessian of the logistic loss is at most half the second moment of the inputs (with a one for the bias).
     with_bias = np.hstack([np.asarray(inputs), np.ones((SAMPLES, 1))])
     smoothness = L2 + 0.5 * np.linalg.eigvalsh(with_bias.T @ with_bias / SAMPLES).max()

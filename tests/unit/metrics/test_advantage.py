@@ -13,9 +13,15 @@ def record(**changes) -> dict[str, np.ndarray]:
     """Six rounds of four devices; the first two rounds are not to count."""
     ones = np.ones((6, 4))
     values = {
-        "received_loss": ones * 2.0, "received_accuracy": ones * 0.5, "energy_j": ones * 0.25, "utility": ones,
-        "deviation": ones * 0.1, "findings": ones * 0, "delivered": ones, "participating": ones,
-    }  # fmt: skip
+        "received_loss": ones * 2.0,
+        "received_accuracy": ones * 0.5,
+        "energy_j": ones * 0.25,
+        "utility": ones,
+        "deviation": ones * 0.1,
+        "findings": ones * 0,
+        "delivered": ones,
+        "participating": ones,
+    }
     told = {**values, **changes}
     return {name: np.where(np.arange(6)[:, None] < 2, 99.0, value) for name, value in told.items()}
 

@@ -8,8 +8,13 @@ from fairwave.metrics.fairness import fairness_summary
 
 def test_equal_cost_is_fair():
     assert fairness_summary([2.0, 2.0, 2.0]) == {
-        "mean": 2.0, "std": 0.0, "cv": 0.0, "max_min": 1.0, "jain": 1.0, "gini": 0.0
-    }  # fmt: skip
+        "mean": 2.0,
+        "std": 0.0,
+        "cv": 0.0,
+        "max_min": 1.0,
+        "jain": 1.0,
+        "gini": 0.0,
+    }
 
 
 def test_by_hand():

@@ -57,9 +57,13 @@ def test_afl_projects_onto_the_simplex():
     rng = np.random.default_rng(0)
     for point in rng.normal(size=(20, 4)):
         found = minimize(
-            lambda x, at=point: ((x - at) ** 2).sum(), np.full(4, 0.25), bounds=[(0, 1)] * 4,
-            constraints={"type": "eq", "fun": lambda x: x.sum() - 1}, method="SLSQP", tol=1e-14,
-        )  # fmt: skip
+            lambda x, at=point: ((x - at) ** 2).sum(),
+            np.full(4, 0.25),
+            bounds=[(0, 1)] * 4,
+            constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
+            method="SLSQP",
+            tol=1e-14,
+        )
         np.testing.assert_allclose(on_simplex(jnp.asarray(point)), found.x, atol=1e-5)
     scheme = SCHEMES["afl"]
     step, weights = scheme.combine(settings_of(afl_rate=0.3), arrived(), scheme.start(3))

@@ -81,9 +81,13 @@ def test_balanced_log_snr_is_the_lambert_function(target: float):
     device = jax.tree.map(lambda leaf: leaf[0], fleet.device)
     zero = jnp.zeros(())
     problem = DeviceProblem(
-        device=device, gain=target / device.amplifier_efficiency, min_log_snr=zero, max_log_snr=zero,
-        most_iterations=zero, slowest_at_most=zero,
-    )  # fmt: skip
+        device=device,
+        gain=target / device.amplifier_efficiency,
+        min_log_snr=zero,
+        max_log_snr=zero,
+        most_iterations=zero,
+        slowest_at_most=zero,
+    )
     expected = 1.0 + float(special.lambertw((target - 1.0) / np.e).real)
     assert float(balanced_log_snr(problem, jnp.ones(()))) == pytest.approx(expected, rel=1e-8)
     assert float(balanced_log_snr(problem, -jnp.ones(()))) == 0.0

@@ -52,9 +52,14 @@ def test_golden_values_of_the_paper_setting():
 
 @pytest.mark.parametrize(
     ("deviation", "multiplier", "one", "many"),
-    [(0.0, 5.100, 0.710, 15.07), (0.25, 6.000, 0.594, 12.26), (0.5, 7.285, 0.481, 9.64), (0.75, 9.272, 0.370, 7.19),
-     (1.0, 12.750, 0.261, 4.94)],
-)  # fmt: skip
+    [
+        (0.0, 5.100, 0.710, 15.07),
+        (0.25, 6.000, 0.594, 12.26),
+        (0.5, 7.285, 0.481, 9.64),
+        (0.75, 9.272, 0.370, 7.19),
+        (1.0, 12.750, 0.261, 4.94),
+    ],
+)
 def test_golden_values_by_deviation(deviation, multiplier, one, many):
     z = float(classical_noise_multiplier(jnp.asarray(0.95 * (1 - 0.6 * deviation)), DELTA))
     assert z == pytest.approx(multiplier, abs=6e-4)

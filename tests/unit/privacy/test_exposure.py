@@ -27,9 +27,15 @@ def test_what_devices_send_adds_up_per_sender():
 
 def test_steps_sampling_and_lost_delta_are_charged_to_the_device_that_made_them():
     each = event(
-        "update", "device", DEVICES, 1.3, 1.0,
-        steps=np.array([10, 50, 30]), sampling=np.array([0.02, 0.02, 0.5]), lost_delta=np.array([0.0, 0.0, 1e-6]),
-    )  # fmt: skip
+        "update",
+        "device",
+        DEVICES,
+        1.3,
+        1.0,
+        steps=np.array([10, 50, 30]),
+        sampling=np.array([0.02, 0.02, 0.5]),
+        lost_delta=np.array([0.0, 0.0, 1e-6]),
+    )
     accounts = Spending().add([each, each]).accounts()
     assert [accounts[k].steps for k in DEVICES] == [20, 100, 60]
     for device, (steps, sampling, lost) in enumerate([(20, 0.02, 0.0), (100, 0.02, 0.0), (60, 0.5, 2e-6)]):

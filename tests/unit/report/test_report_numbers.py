@@ -47,24 +47,36 @@ def results() -> xr.Dataset:
     )
     values = {
         "loss": loss * (1 + 0.01 * np.arange(DEVICES)),
-        "energy_j": energy, "compute_energy_j": energy / 4, "transmit_energy_j": energy * 3 / 4,
-        "local_iterations": np.full(shape, 90), "uplink_rate_bps": np.full(shape, 5e6),
-        "participating": np.ones(shape, bool), "received_loss": np.ones(shape), "outage": np.zeros(shape, bool),
-        "cheating": np.zeros(shape, bool), "deviation": np.zeros(shape), "utility": np.zeros(shape),
-        "findings": np.zeros(shape, int), "delivered": np.ones(shape, bool), "received_accuracy": np.full(shape, 0.9),
-    }  # fmt: skip
+        "energy_j": energy,
+        "compute_energy_j": energy / 4,
+        "transmit_energy_j": energy * 3 / 4,
+        "local_iterations": np.full(shape, 90),
+        "uplink_rate_bps": np.full(shape, 5e6),
+        "participating": np.ones(shape, bool),
+        "received_loss": np.ones(shape),
+        "outage": np.zeros(shape, bool),
+        "cheating": np.zeros(shape, bool),
+        "deviation": np.zeros(shape),
+        "utility": np.zeros(shape),
+        "findings": np.zeros(shape, int),
+        "delivered": np.ones(shape, bool),
+        "received_accuracy": np.full(shape, 0.9),
+    }
     dims = ("scheme", "seed", "round", "device")
     accuracy = (("scheme", "seed", "round"), draw.random(shape[:3]))
     return xr.Dataset(
         {name: (dims, value) for name, value in values.items()}
         | {"test_accuracy": accuracy, "global_loss": accuracy, "membership_auc": accuracy}
-        | { "samples": (("seed", "device", "class"), draw.integers(0, 9, (3, DEVICES, 10)))},
+        | {"samples": (("seed", "device", "class"), draw.integers(0, 9, (3, DEVICES, 10)))},
         coords={
-            "scheme": SCHEMES, "seed": SEEDS, "round": np.arange(1, ROUNDS + 1), "device": np.arange(DEVICES),
+            "scheme": SCHEMES,
+            "seed": SEEDS,
+            "round": np.arange(1, ROUNDS + 1),
+            "device": np.arange(DEVICES),
             "path_loss_db": (("seed", "device"), np.tile([70.0, 80, 90, 95], (3, 1))),
         },
         attrs={"command": "fairwave run <b>x</b>"},
-    )  # fmt: skip
+    )
 
 
 def test_interval_agrees_with_scipy():

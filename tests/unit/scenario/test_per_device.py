@@ -15,9 +15,16 @@ from fairwave.wireless.hardware import distances_m
 
 def test_the_papers_per_device_symbols_may_differ():
     assert {
-        "bandwidth_hz", "max_transmit_power_w", "circuit_power_w", "compute_power_w", "bits_per_iteration",
-        "seconds_per_bit", "min_iterations", "effort_scale", "effort_decay_j",
-    } <= set(per_device_fields())  # fmt: skip
+        "bandwidth_hz",
+        "max_transmit_power_w",
+        "circuit_power_w",
+        "compute_power_w",
+        "bits_per_iteration",
+        "seconds_per_bit",
+        "min_iterations",
+        "effort_scale",
+        "effort_decay_j",
+    } <= set(per_device_fields())
     assert not {"epsilon", "carrier_hz", "learning_rate", "iteration_price_j"} & set(per_device_fields())
 
 

@@ -100,9 +100,12 @@ def results(schemes_: list[str], worst: list[float]) -> xr.Dataset:
     loss = np.ones(shape)
     loss[..., -1] = np.array(worst)[:, None, None]
     values = {
-        "received_loss": loss, "energy_j": np.full(shape, 0.25), "participating": np.ones(shape, bool),
-        "outage": np.zeros(shape, bool), "optimal_iterations": np.full(shape, 90.0),
-    }  # fmt: skip
+        "received_loss": loss,
+        "energy_j": np.full(shape, 0.25),
+        "participating": np.ones(shape, bool),
+        "outage": np.zeros(shape, bool),
+        "optimal_iterations": np.full(shape, 90.0),
+    }
     return xr.Dataset(
         {name: (dims, value) for name, value in values.items()},
         coords={"scheme": schemes_, "seed": [0, 1], "round": np.arange(1, 7), "device": np.arange(10)},

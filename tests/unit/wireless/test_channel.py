@@ -63,8 +63,10 @@ def test_draws_are_addressed_not_consumed():
     assert again[0] == again[1]
     gains = {
         float(draw_channel(law, 0.0, run_key(seed), jnp.asarray(m), jnp.asarray(k)).fading_gain)
-        for seed in (0, 1) for m in range(4) for k in range(4)
-    }  # fmt: skip
+        for seed in (0, 1)
+        for m in range(4)
+        for k in range(4)
+    }
     assert len(gains) == 32
 
 

@@ -29,11 +29,21 @@ from fairwave.wireless.rate import (
 def device() -> Device:
     """SNR 12 per watt, gap 4, 1 MHz: at 1 W the rate is 2 Mbit/s."""
     numbers = {
-        "path_gain": 12e-6, "bandwidth_hz": 1e6, "noise_psd_w_per_hz": 1e-12, "modulation_gap": 4.0,
-        "max_transmit_power_w": 1.0, "amplifier_efficiency": 0.5, "circuit_power_w": 0.1, "payload_bits": 4e6,
-        "compute_power_w": 0.3, "seconds_per_bit": 1e-7, "bits_per_iteration": 1e6, "min_iterations": 1.0,
-        "max_iterations": float("inf"), "deadline_s": 5.0,
-    }  # fmt: skip
+        "path_gain": 12e-6,
+        "bandwidth_hz": 1e6,
+        "noise_psd_w_per_hz": 1e-12,
+        "modulation_gap": 4.0,
+        "max_transmit_power_w": 1.0,
+        "amplifier_efficiency": 0.5,
+        "circuit_power_w": 0.1,
+        "payload_bits": 4e6,
+        "compute_power_w": 0.3,
+        "seconds_per_bit": 1e-7,
+        "bits_per_iteration": 1e6,
+        "min_iterations": 1.0,
+        "max_iterations": float("inf"),
+        "deadline_s": 5.0,
+    }
     return Device(**{name: jnp.asarray(value) for name, value in numbers.items()})
 
 

@@ -13,7 +13,7 @@ import pytest
 from fairwave.errors import FairwaveError
 from fairwave.runs.database import FILE
 from fairwave.runs.store import RunStore
-from tests.slow.test_studies import children
+from tests.end_to_end.test_study_command import children
 
 RUNS = 40
 STUDY = """

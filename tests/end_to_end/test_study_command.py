@@ -15,10 +15,26 @@ from fairwave.runs.database import FILE
 from fairwave.runs.store import RunStore
 
 STUDY = [
-    sys.executable, "-m", "fairwave", "study", "incentives", "--behaviours", "echo_model,lazy", "--seeds", "0..1",
-    "--rounds", "8", "--set", "cell.num_devices=4", "--set", "data.samples_per_device=60",
-    "--set", "learning.batch_size=16", "--jobs", "2",
-]  # fmt: skip
+    sys.executable,
+    "-m",
+    "fairwave",
+    "study",
+    "incentives",
+    "--behaviours",
+    "echo_model,lazy",
+    "--seeds",
+    "0..1",
+    "--rounds",
+    "8",
+    "--set",
+    "cell.num_devices=4",
+    "--set",
+    "data.samples_per_device=60",
+    "--set",
+    "learning.batch_size=16",
+    "--jobs",
+    "2",
+]
 RUNS = 6
 
 
@@ -74,9 +90,19 @@ def test_a_killed_study_leaves_nobody_behind_and_goes_on(tmp_path: Path):
 @pytest.mark.slow
 def test_the_other_studies(tmp_path: Path):
     small = [
-        "--seeds", "0", "--rounds", "2", "--set", "cell.num_devices=3", "--set", "data.samples_per_device=40",
-        "--set", "learning.batch_size=8", "--jobs", "1",
-    ]  # fmt: skip
+        "--seeds",
+        "0",
+        "--rounds",
+        "2",
+        "--set",
+        "cell.num_devices=3",
+        "--set",
+        "data.samples_per_device=40",
+        "--set",
+        "learning.batch_size=8",
+        "--jobs",
+        "1",
+    ]
     for question, more in (("pareto", ["--schemes", "proposed,priced"]), ("responses", [])):
         command = [sys.executable, "-m", "fairwave", "study", question, *more, *small, "--out", tmp_path / question]
         said = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)

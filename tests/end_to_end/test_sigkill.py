@@ -20,10 +20,26 @@ KILLS = 24
 ROUNDS = 60
 # Twelve devices with the paper's network: a checkpoint of 5 MB, so that many kills fall into a transaction.
 RUN = [
-    sys.executable, "-m", "fairwave", "run", "small", "--rounds", str(ROUNDS), "--seeds", "0..1",
-    "--schemes", "proposed,max_power", "--set", "cell.num_devices=12", "--set", "data.samples_per_device=20",
-    "--set", "learning.batch_size=4", "--set", "compute.bits_per_iteration=4000000",
-]  # fmt: skip
+    sys.executable,
+    "-m",
+    "fairwave",
+    "run",
+    "small",
+    "--rounds",
+    str(ROUNDS),
+    "--seeds",
+    "0..1",
+    "--schemes",
+    "proposed,max_power",
+    "--set",
+    "cell.num_devices=12",
+    "--set",
+    "data.samples_per_device=20",
+    "--set",
+    "learning.batch_size=4",
+    "--set",
+    "compute.bits_per_iteration=4000000",
+]
 
 
 def started(folder: Path, cache: Path, log: Path) -> subprocess.Popen[bytes]:
