@@ -97,7 +97,7 @@ def test_nothing_else_can_be_added() -> None:
 def test_a_run_records_its_plugins_and_refuses_changed_ones(scenario: Path, tmp_path: Path) -> None:
     order = Order.checked(fairwave.load_scenario(str(scenario)), ["frugal"], [0], 1)
     run(order, tmp_path / "run", "test")
-    with fairwave.open_run(tmp_path / "run") as stored:
+    with fairwave.open_run(tmp_path / "run", plugins=[scenario.parent / "mine.py"]) as stored:
         assert stored.results.sizes["round"] == 1
     store = RunStore(tmp_path / "run")
     (origin,) = store.plugins()
@@ -110,6 +110,32 @@ def test_a_run_records_its_plugins_and_refuses_changed_ones(scenario: Path, tmp_
     with pytest.raises(StoreError, match=r"was begun with plugin .*mine\.py, which has changed since; bring the old"):
         run(dataclasses.replace(order, rounds=3), tmp_path / "run", "test")
     assert not resume(tmp_path / "run", "test")  # nothing is left to do: looking at it is allowed
+
+
+EXECUTED = "\nimport pathlib\npathlib.Path(__file__).with_suffix('.executed').touch()\n"
+
+
+def test_reading_a_run_executes_none_of_its_plugins(scenario: Path, tmp_path: Path) -> None:
+    """Whoever is sent a run can look at it: code runs only if it is named, or if the run is gone on with."""
+    plugin, folder = scenario.parent / "mine.py", tmp_path / "run"
+    plugin.write_text(plugin.read_text() + EXECUTED)
+    mark = plugin.with_suffix(".executed")
+
+    def fairwave_says(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "fairwave", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+    done = fairwave_says("run", scenario, "--schemes", "frugal", "--rounds", 1, "--out", folder)
+    assert done.returncode == 0 and mark.exists(), done.stderr
+    mark.unlink()
+    for reading in (("runs", "show", folder), ("export", folder, "--to", tmp_path / "r.csv"), ("privacy", folder)):
+        refused = fairwave_says(*reading)
+        assert refused.returncode == 5 and not mark.exists()
+        assert f"needs plugin {plugin}, and reading a run executes no code; if you trust that file" in refused.stderr
+    assert (
+        "reading a run executes no code" in fairwave_says("runs", "list", "--in", tmp_path).stdout and not mark.exists()
+    )
+    assert fairwave_says("runs", "show", folder, "--plugin", plugin).returncode == 0 and mark.exists()
 
 
 def test_a_run_whose_plugins_were_tampered_with_in_the_file_is_damaged(scenario: Path, tmp_path: Path) -> None:

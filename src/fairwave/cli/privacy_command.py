@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairwave.cli.arguments import RunFolder
+from fairwave.cli.scenario_command import Plugins
 from fairwave.errors import StoreError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def privacy(
     coalition: Annotated[
         int | None, typer.Option(min=1, help="Devices that pool what they hear. Default: all of them.")
     ] = None,
+    plugins: Plugins = None,
 ) -> None:
     """Account for a run: epsilon per audience from its ledger, and what the paper's rules would quote beside it.
 
@@ -30,9 +32,11 @@ def privacy(
 
     Example:  fairwave privacy runs/paper
     """
+    from fairwave.plugins import load_plugins
     from fairwave.report.privacy_account import run_account
     from fairwave.runs.store import RunStore
 
+    load_plugins(plugins or ())
     store = RunStore(run)
     order, ledgers = store.order, store.ledgers()
     store.close()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairwave.cli.scenario_command import Plugins
 from fairwave.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Folder to write to. Default: the run's own, or 'report' for several.")
     ] = None,
+    plugins: Plugins = None,
 ) -> None:
     """Write one HTML page that opens offline, and its figures as SVG and PDF.
 
@@ -26,6 +28,9 @@ def report(
 
     Example:  fairwave report runs/paper
     """
+    from fairwave.plugins import load_plugins
+
+    load_plugins(plugins or ())
     names = [run.resolve().name for run in runs]
     if len(set(names)) < len(names):
         raise ArgumentError(f"report: two runs are called the same ({', '.join(names)}); rename one")

@@ -91,12 +91,16 @@ def start(order: Order, folder: Path) -> None:
 def resume(run: RunFolder) -> None:
     """Go on with a run that was interrupted, to the same result as if it had not been.
 
+    This executes the plugins that the run names: resume only runs that you trust.
+
     Example:  fairwave resume runs/paper
     """
+    from fairwave.plugins import load_plugins
     from fairwave.runs.session import resume as go_on
     from fairwave.runs.store import RunStore
 
     store = RunStore(run)
+    load_plugins(store.plugin_files())
     order = store.order
     store.close()
     with Resumable(f"fairwave resume {_quoted(run)}"), watching(order.rounds * len(list(order.tracks()))) as watch:
@@ -122,11 +126,13 @@ def tell_results(folder: Path, worked: bool) -> None:
     """A run's table, what ended early, and where to look next."""
     from rich.console import Console
 
+    from fairwave.plugins import load_plugins
     from fairwave.report.run_table import run_table
     from fairwave.runs.session import ended_early, results
     from fairwave.runs.store import RunStore
 
     store = RunStore(folder)
+    load_plugins(store.plugin_files())  # it has just been run with them
     table, ended = run_table(results(store)), ended_early(store)
     store.close()
     Console(width=None if sys.stdout.isatty() else 120).print(table)

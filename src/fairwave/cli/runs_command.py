@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairwave.cli.arguments import RunFolder
+from fairwave.cli.scenario_command import Plugins
 from fairwave.errors import ArgumentError, FairwaveError, OutputError, StoreError
 
 if TYPE_CHECKING:
@@ -38,24 +39,26 @@ def list_runs(
     for place in found:
         try:
             store = RunStore(place)
+            order = store.order
         except FairwaveError as error:
             typer.echo(f"{place}: {error}")
             continue
-        order = store.order
         typer.echo(f"{place}: {_progress(store)}; {', '.join(order.schemes)}; seeds {', '.join(map(str, order.seeds))}")
         store.close()
 
 
 @app.command()
-def show(run: RunFolder) -> None:
+def show(run: RunFolder, plugins: Plugins = None) -> None:
     """Show a run: its command, versions, scenario, and every track's latest round."""
     from rich.console import Console
 
+    from fairwave.plugins import load_plugins
     from fairwave.report.run_table import run_table
     from fairwave.runs.session import ended_early, history_in_words, results
     from fairwave.runs.store import RunStore
     from fairwave.scenario.show import to_toml
 
+    load_plugins(plugins or ())
     store = RunStore(run)
     described = {name: value for name, value in store.about.items() if name not in HIDDEN}
     for name, value in (described | history_in_words(store)).items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import jax
 from fairwave.errors import ArgumentError
 from fairwave.learning.models import model_of
 from fairwave.learning.named_arrays import NamedArrays, names_of
+from fairwave.plugins import load_plugins
 from fairwave.privacy.ledger import Ledger
 from fairwave.runs.history import Session
 from fairwave.runs.order import Track
@@ -24,14 +26,18 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def open_run(path: str | Path) -> Run:
+def open_run(path: str | Path, *, plugins: Iterable[str | Path] = ()) -> Run:
     """Open the folder of a run for reading; use it in a `with` statement, or close it.
+
+    Reading executes no code that the run names. A scenario that cannot be checked without its plugins, because one has
+    its fading law or its model, is refused unless these are given.
 
     ```python
     with fairwave.open_run("runs/paper") as run:
         run.results["energy_j"].mean("round")
     ```
     """
+    load_plugins(plugins)
     return Run(Path(path))
 
 

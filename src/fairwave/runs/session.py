@@ -14,6 +14,7 @@ from fairwave.engine.cell import SimulatedCell
 from fairwave.engine.device_map import BEST_HERE, Execution
 from fairwave.engine.round_record import Arrays, as_arrays, ledger_events, mean_of_participants
 from fairwave.errors import StoreError
+from fairwave.plugins import load_plugins
 from fairwave.runs.background import in_background
 from fairwave.runs.database import FILE, locked
 from fairwave.runs.experiment import CompletedRound, Experiment, run_rounds
@@ -71,13 +72,14 @@ def run(
 
 
 def resume(folder: Path, command: str, watch: Watch = lambda step: None) -> bool:
-    """Go on with a run. Whether anything was left to do."""
+    """Go on with a run, which executes the plugins that it names. Whether anything was left to do."""
     if not holds_run(folder):
         raise StoreError(f"{folder}: no run there ({FILE} is missing); see 'fairwave runs list'")
     with locked(folder):
         store = RunStore(folder, write=True)
         try:
             refuse_federation(store)
+            load_plugins(store.plugin_files())
             return _work_through(store, store.order, command, watch, BEST_HERE)
         finally:
             store.close()

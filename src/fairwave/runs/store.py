@@ -12,6 +12,8 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from fairwave.engine.end_reasons import EndReason
 from fairwave.engine.round_record import Arrays, mean_of_participants
 from fairwave.errors import StoreError
@@ -25,7 +27,8 @@ from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import event_of, event_row, pack, unpack
 from fairwave.runs.plugin_check import plugins_of
 from fairwave.runs.seal import check_seal, remove_seal, seal
-from fairwave.scenario.parameters import Scenario
+from fairwave.scenario.complaints import one_line
+from fairwave.scenario.parameters import STORED, Scenario
 
 UNBORN = "run.sqlite.new"
 DATA = 16
@@ -120,11 +123,28 @@ class RunStore:
         """What this run is to do."""
         about = self._described
         return Order(
-            Scenario.model_validate_json(about["scenario"]),
+            self._scenario(),
             tuple(json.loads(about["schemes"])),
             tuple(json.loads(about["seeds"])),
             int(about["rounds"]),
         )
+
+    def _scenario(self) -> Scenario:
+        """The stored scenario. Reading a run executes no code: not even that of the plugins it names."""
+        try:
+            return Scenario.model_validate_json(self._described["scenario"], context={STORED: True})
+        except ValidationError as error:
+            listed = self.plugin_files()
+            if not listed:
+                raise damaged(self.path, f"its scenario: {one_line(error, Scenario)}") from None
+            raise StoreError(
+                f"{self.folder}: its scenario needs plugin {listed[0]}, and reading a run executes no code; if you "
+                f"trust that file, add --plugin {listed[0]}"
+            ) from None
+
+    def plugin_files(self) -> list[str]:
+        """The plugin files that the run's scenario names."""
+        return [str(path) for path in json.loads(self._described["scenario"]).get("plugins", ())]
 
     def extend(self, order: Order, session: Session, *, about: Mapping[str, str] | None = None) -> None:
         """Change the order to one that asks for more of the same, and note the session; stored rounds stay."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 
 from fairwave.extensions import DATA, PRIVACY_MODES
 from fairwave.plugins import load_plugins
@@ -45,6 +45,9 @@ from fairwave.scenario.quantity import (
     whole,
 )
 from fairwave.units import NUMBER
+
+STORED = "stored"
+"""Validation context of a scenario that comes out of a run's file."""
 
 
 class Cell(Group):
@@ -202,9 +205,9 @@ class Scenario(Group):
 
     @model_validator(mode="before")
     @classmethod
-    def _plugins_are_loaded(cls, tables: Any) -> Any:
-        """What plugins define has to be known before the rest can be checked."""
-        if isinstance(tables, dict):
+    def _plugins_are_loaded(cls, tables: Any, info: ValidationInfo) -> Any:
+        """What plugins define has to be known before the rest can be checked; a stored scenario executes none."""
+        if isinstance(tables, dict) and not (info.context or {}).get(STORED):
             load_plugins(tables.get("plugins", ()))
         return tables
 
