@@ -115,6 +115,7 @@ def test_a_run_records_its_plugins_and_refuses_changed_ones(scenario: Path, tmp_
 EXECUTED = "\nimport pathlib\npathlib.Path(__file__).with_suffix('.executed').touch()\n"
 
 
+@pytest.mark.slow
 def test_reading_a_run_executes_none_of_its_plugins(scenario: Path, tmp_path: Path) -> None:
     """Whoever is sent a run can look at it: code runs only if it is named, or if the run is gone on with."""
     plugin, folder = scenario.parent / "mine.py", tmp_path / "run"
@@ -147,6 +148,7 @@ def test_a_run_whose_plugins_were_tampered_with_in_the_file_is_damaged(scenario:
         RunStore(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_a_plugin_on_the_command_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fairwave"]
     plugin, folder = ["--plugin", str(EVERYTHING)], tmp_path / "run"
