@@ -53,7 +53,8 @@ def run_round(cell: SimulatedCell, state: State, round_index: Count) -> tuple[St
     channels = devices.draw_channels(round_index)
 
     # 2. Every device chooses its iterations and its power: from its channel, its own history, its battery, and the
-    #    local steps that its privacy budget leaves. Eqs. (30)-(41). One whose battery covers no plan sits out.
+    #    local steps that its privacy budget leaves. Eqs. (30)-(41). One whose battery does not cover its plan sits
+    #    out; one in outage stays, with a plan of zero iterations and no energy.
     plans = devices.plan(device_states, invitation, channels, access_point.steps_left(server))
     invitation = plans.accepted(invitation)
 
@@ -74,8 +75,8 @@ def run_round(cell: SimulatedCell, state: State, round_index: Count) -> tuple[St
     #    `conclude_round` below.
     concluded = access_point.conclude(server, upload, invitation, round_index)
 
-    # 8. Every device learns from its deviation what effort is worth. Eqs. (28), (29). The plan's energy is taken from
-    #    its battery.
+    # 8. Devices whose update was scored learn from their deviation what effort is worth. Eqs. (28), (29). The energy of
+    #    each plan, zero for whoever did not take part, is taken from the device's battery.
     device_states = devices.after_round(device_states, participants, trained, plans, upload, concluded)
 
     # For the experimenter alone: the copies that participants started from, and the model after the round.
@@ -115,13 +116,13 @@ def conclude_round(
     """The next model, everybody's deviation, and a copy for every device.
 
     A participant whose update did not arrive in time is sent nothing: it keeps its copy and its deviation. A device
-    that did not take part is sent a copy at the noise level of its last deviation, if it can be reached.
+    that did not take part is sent a copy, with the noise of its last deviation, if it can be reached.
     """
     if rules.mode.trusts_access_point:
         new = _with_central_noise(rules, server, upload, invitation, address)
     else:
         new = _from_judged_updates(rules, server, upload, invitation, address, samples)
-    # 7. A copy for everybody who is served, with noise by its deviation. Eqs. (25), (27).
+    # 7. A copy for everybody who is served, with noise as the scheme has it for its deviation. Eqs. (25), (27).
     served = (upload.delivered | ~invitation.participating) & invitation.reachable
     released = release(rules, server, new.aggregated, new.deviation, served, address)
     following = ServerState(
