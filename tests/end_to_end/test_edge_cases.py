@@ -12,7 +12,7 @@ import xarray as xr
 import fairwave
 from fairwave.errors import ScenarioError
 
-SOFTMAX = ["learning.model=softmax", "learning.layer_sizes=[784, 10]", "compute.bits_per_iteration=8028160"]
+SOFTMAX = ["learning.model=softmax", "learning.layer_sizes=[784, 10]", "compute.bits_per_iteration=802816"]
 
 
 def simulated(*overrides: str, rounds: int = 2) -> xr.Dataset:
@@ -21,16 +21,17 @@ def simulated(*overrides: str, rounds: int = 2) -> xr.Dataset:
 
 
 def check_sound(results: xr.Dataset) -> None:
-    """What holds in any cell: the laws of energy, deviation and noise, and models that have learned something."""
+    """What holds in any cell: the laws of energy, deviation and noise, and devices that have learned something."""
     names = ("loss", "received_loss", "energy_j", "deviation", "noise_std", "global_loss", "test_accuracy")
     assert all(np.isfinite(results[name]).all() for name in names)
+    sent = results["delivered"] == 1
+    assert sent.mean() > 0.5 and (sent == ~results["outage"].astype(bool)).all()
     np.testing.assert_allclose(results["energy_j"], results["compute_energy_j"] + results["transmit_energy_j"])
-    assert (results["energy_j"] > 0).all() and ((results["deviation"] >= 0) & (results["deviation"] <= 1)).all()
+    assert ((results["energy_j"] > 0) == sent).all() and ((results["local_iterations"] >= 10) == sent).all()
+    assert ((results["deviation"] >= 0) & (results["deviation"] <= 1)).all()
     np.testing.assert_allclose(results["noise_std"], 0.01 * 5.09980 / (1 - 0.6 * results["deviation"]), rtol=1e-5)
-    trained = (results["local_iterations"] > 0) & (results["participating"] == 1)
-    assert trained.all() and (results["loss"].mean("device") < results["received_loss"].mean("device")).all()
-    loss = (results["samples"].sum("class") * results["received_loss"].isel(round=1)).sum("device")
-    assert (results["global_loss"].isel(round=0) < np.log(10) + 0.5) and loss > 0
+    gained = (results["received_loss"] - results["loss"]).where(sent).isel(round=0)  # from a model without noise
+    assert gained.mean() > 0
 
 
 @pytest.mark.slow
