@@ -10,6 +10,7 @@ import dp_accounting.pld
 import numpy as np
 import pytest
 
+from fairwave.engine.end_reasons import EndReason
 from fairwave.privacy.sampling import overflow_probability, sufficient_capacity
 from fairwave.runs.order import Track
 from fairwave.runs.store import RunStore
@@ -100,7 +101,7 @@ def test_a_budget_stops_devices_and_then_the_run(cli, tmp_path):
     assert "proposed with seed 0 ended after 2 of 3 rounds: no device has privacy budget left" in said.out
     store = RunStore(folder)
     summary = store.summary(Track("proposed", 0))
-    assert summary.rounds < 3 and summary.finished
+    assert summary.rounds < 3 and summary.ended is EndReason.BUDGET_SPENT
     store.close()
     told = cli("privacy", folder).out
     spent = [float(row[4]) for row in re.findall(ROW, told)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -51,10 +53,19 @@ def started(folder: Path, cache: Path, log: Path) -> subprocess.Popen[bytes]:
         return subprocess.Popen([*RUN, "--out", str(folder)], env=environment, stdout=stream, stderr=stream)
 
 
+def stored_rounds(file: Path) -> int:
+    """Rounds in a run's file; none where it cannot be read at this moment."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=0.1)) as connection:
+            return int(connection.execute("SELECT COUNT(*) FROM round").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
 def wait_for_a_round(process: subprocess.Popen[bytes], file: Path) -> None:
-    """Until the process has stored something, or has ended."""
-    before = file.stat().st_mtime_ns if file.exists() else 0
-    while process.poll() is None and (file.stat().st_mtime_ns if file.exists() else 0) == before:
+    """Until the process has stored a round, or has ended."""
+    before = stored_rounds(file)
+    while process.poll() is None and stored_rounds(file) <= before:
         time.sleep(0.002)
 
 
