@@ -53,7 +53,7 @@ OnLogLine = Callable[[dict[str, Any]], None]
 """Called with every line of the log."""
 
 
-PREDECESSOR_LEAVES_S = 60.0
+PREDECESSOR_LEAVES_S = 120.0
 """How long an access point whose SuperLink was killed may take to notice."""
 
 
