@@ -38,7 +38,8 @@ def central_release(
     mean = clipped_mean(updates, taking_part, clip_norm)
     std = jnp.where(jnp.any(taking_part), noise_multiplier * mean.sensitivity, 0.0)
     # Noise first: adding the mean to the model before would round it by the model's last digit.
-    return CentralRelease(params + noised(source, mean.value, std, key), std, mean.sensitivity)
+    moved = params + noised(source, mean.value, std, key)
+    return CentralRelease(moved.astype(params.dtype), std, mean.sensitivity)
 
 
 def fill_up(own_std: Scalar, wanted_std: PerDevice) -> PerDevice:

@@ -34,9 +34,12 @@ def noised(source: Source, values: Values, std: Scalar | float, key: Key) -> Val
     """Values plus Gaussian noise of that std; the key serves the seeded source only."""
     if source == "simulation":
         return values + (std * standard_normal(key, values.shape)).astype(values.dtype)
-    shape = jax.typeof(values)
+    # JAX calls the host from threads of its own, in which double precision is off: numbers would arrive rounded. As
+    # words of 32 bits they arrive as they are, whatever the thread's settings.
+    words, exact_std = _as_words(values.astype(jnp.float64)), _as_words(jnp.asarray(std, jnp.float64))
     on_host = functools.partial(_called_back, _ON_HOST[source])
-    return io_callback(on_host, shape, values, jnp.asarray(std, jnp.float64))  # type: ignore[no-any-return]
+    given = io_callback(on_host, jax.typeof(words), words, exact_std)
+    return jax.lax.bitcast_convert_type(given, jnp.float64).astype(values.dtype)
 
 
 def random_bits(source: Source, count: int, key: Key) -> UInt32[Array, " count"]:
@@ -76,9 +79,17 @@ def _system_bits(count: int) -> np.ndarray:
     return np.frombuffer(os.urandom(4 * count), np.uint32)
 
 
-def _called_back(draw: Callable[[np.ndarray, float], np.ndarray], values: Array, std: Array) -> np.ndarray:
-    given = np.asarray(values)
-    return draw(given.astype(np.float64), float(std)).astype(given.dtype)
+def _as_words(values: Values) -> UInt32[Array, "... 2"]:
+    return jax.lax.bitcast_convert_type(values, jnp.uint32)
+
+
+def _called_back(draw: Callable[[np.ndarray, float], np.ndarray], words: Array, std: Array) -> np.ndarray:
+    given = draw(_from_words(words), float(_from_words(std)))
+    return np.ascontiguousarray(given, np.float64)[..., None].view(np.uint32)
+
+
+def _from_words(words: Array) -> np.ndarray:
+    return np.ascontiguousarray(np.asarray(words)).view(np.float64)[..., 0]
 
 
 def _threefry(key: Array, counter: Array) -> tuple[Array, Array]:

@@ -41,6 +41,20 @@ def test_one_device_moves_the_mean_by_no_more_than_told(bad):
         assert moved <= float(whole.sensitivity)
 
 
+def test_one_of_a_million_devices_moves_the_mean_by_no_more_than_told():
+    """In single precision the sum of a million rounds by more than one of them is worth: by 1.0044 times the bound."""
+    draw = np.random.default_rng(4)
+    vectors = draw.normal(size=(1_000_000, 3)).astype(np.float32)
+    everybody, bound = jnp.ones(vectors.shape[0], bool), 0.1
+    whole = clipped_mean(jnp.asarray(vectors), everybody, bound)
+    for device in (0, 17, 999_999):
+        silenced = vectors.copy()
+        silenced[device] = 0.0
+        moved = np.linalg.norm(whole.value - clipped_mean(jnp.asarray(silenced), everybody, bound).value)
+        assert moved <= float(whole.sensitivity) * (1 + 1e-9)
+        assert moved >= float(whole.sensitivity) * (1 - 1e-5)
+
+
 def test_central_noise_is_part_of_the_model_and_silence_releases_nothing():
     params, updates = jnp.zeros(20_000, jnp.float32), jnp.zeros((4, 20_000), jnp.float32)
     settings_of = {"clip_norm": 2.0, "noise_multiplier": 3.0, "source": "simulation"}
