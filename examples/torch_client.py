@@ -18,7 +18,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordD
 from flwr.clientapp import ClientApp
 from torch.nn.functional import cross_entropy
 
-VERSION = 2
+VERSION = 3
 ITERATIONS, BATCH, LEARNING_RATE, GRADIENT_WEIGHT = 80, 128, 0.01, 0.01
 
 
@@ -98,6 +98,8 @@ def _answer(message: Message, device: TorchDevice, arrays: dict[str, torch.Tenso
         "exhausted": 0,
         "reported-noise-std": 0.0,
         "reported-loss": float("nan"),
+        "gradients": 0,
+        "reason": "none",
     }
     named = ArrayRecord({name: Array(np.asarray(value)) for name, value in arrays.items()})
     return Message(RecordDict({"fairwave.answer": ConfigRecord(values), "arrays": named}), reply_to=message)

@@ -150,6 +150,20 @@ def test_measured_energy_is_what_the_device_learns_from(energy: str, tmp_path: P
     assert client._file.read().compute_energy_j == reported["compute_energy_j"]
 
 
+def test_where_records_are_protected_nothing_measured_leaves_or_is_learned_from(tmp_path: Path) -> None:
+    """Energy and time of private training depend on which records were drawn: the model's energy stands for both."""
+    Counter(tmp_path, "intel-rapl:0", 7)
+    order = tiny("privacy.noise_source=hardened", preset="fair")
+    settings = Settings(telemetry=True, energy="measured")
+    client = device_client(order, settings, TRACK, 0, load("mnist"), tmp_path / "own.state")
+    client._counters = tmp_path
+    copy = {"0.weight": np.zeros((784, 10), np.float32), "0.bias": np.zeros(10, np.float32)}
+    reported = client.answer(_task(0, Phase.UPDATE, copy)).telemetry
+    assert reported["compute_energy_j"] > 0.01  # the counter stood still
+    assert client._file.read().compute_energy_j == reported["compute_energy_j"]
+    assert {"wall_time_s", "loss", "received_loss", "update_norm"} & set(reported) == set()
+
+
 def test_without_telemetry_a_device_reports_nothing_of_its_energy(tmp_path: Path) -> None:
     client = _client(tmp_path, REPEATABLE.model_copy(update={"telemetry": False}))
     client.answer(_task(0, Phase.GRADIENT, _copy()))
@@ -166,6 +180,8 @@ def test_without_telemetry_a_device_reports_nothing_of_its_energy(tmp_path: Path
         "reported_noise_std",
         "reported_loss",
         "telemetry",
+        "gradients",
+        "reason",
     }
     assert np.isnan(answer.reported_loss)
 
@@ -228,7 +244,9 @@ def test_a_federation_of_devices_with_their_own_data(tmp_path: Path) -> None:
         assert record["gradient_fault"].tolist() == [0, 0, int(Fault.FAILED)]
         assert np.isfinite(record["loss"][:2]).all()
     log = (tmp_path / "run" / "federation.jsonl").read_text("utf-8")
-    assert "node-config: no 'data', and data.partition says that devices bring their own" in log
+    assert '"event": "device error", "device": 2, "why": "configuration"' in log
+    own_log = (tmp_path / "run" / "devices" / "device-2" / "device.log").read_text("utf-8")
+    assert "node-config: no 'data', and data.partition says that devices bring their own" in own_log
 
 
 def test_a_damaged_client_state_file_is_refused(tmp_path: Path) -> None:

@@ -15,20 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairwave.data.sources import load
-from fairwave.errors import FederationError, ScenarioError
+from fairwave.errors import ScenarioError
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.client import DeviceClient
 from fairwave.federate.flower_records import ANSWER
 from fairwave.federate.protocol import Answer, Phase, Status, Task
 from fairwave.federate.settings import Settings
 from fairwave.federate.setup import access_point, device_client
-from fairwave.federate.step_charges import StepCharges
+from fairwave.federate.step_charges import PerTry, StepCharges, at_worst
 from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.runs.experiment import Experiment
 from fairwave.runs.order import Order, Track
 from tests.federate.parties import Outcome, federated, tiny
 
 LEAST, MOST = 80, 120
+PER_TRY = PerTry(np.array([LEAST]), np.array([MOST]), gradients=1)
 HARDENED = Settings(quorum=0.3, wait_s=1.0, patience=1)
 PRIVATE = ("privacy.noise_source=hardened", "privacy.max_epsilon=unset")
 TRACK = Track("proposed", 0)
@@ -39,49 +40,59 @@ Event = st.tuples(st.sampled_from(["answer", "silent", "failed try", "lost state
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.lists(Event, min_size=1, max_size=4), min_size=1, max_size=8))
 def test_the_charge_is_never_below_the_truth(rounds: list[list[tuple[str, int]]]) -> None:
-    """One device lives through any mixture of good answers, silence, tries that failed, and lost client states."""
-    charges, charged, released = StepCharges(1), np.zeros(1, np.int64), 0
-    state_name, spent, fresh = 1, 0, True
+    """One device lives through any mixture of good answers, silence, tries that failed, and lost client states.
+
+    Each try releases a gradient and then steps; two tries with a state lost in between are two gradients.
+    """
+    charges, charged, released = StepCharges(1), np.zeros(2, np.int64), np.zeros(2, np.int64)
+    state_name, told, fresh = 1, np.zeros(2, np.int64), True
     for tries in rounds:
         answer = None
         for what, steps in tries:
             if what == "lost state" and not fresh:  # between two tries, or between rounds
-                state_name, spent, fresh = state_name + 1, 0, True
-            released, spent, fresh = released + steps, spent + steps, False
-            answered = what in ("answer", "lost state")
-            answer = Answer(0, Status.SENT, spent=spent, state_name=state_name) if answered else None
-        answers = {} if answer is None else {0: answer}
-        charged += charges.charge(charged, answers, {0: len(tries)}, np.array([LEAST]), np.array([MOST]))
-        assert charged[0] >= released
+                state_name, told, fresh = state_name + 1, np.zeros(2, np.int64), True
+            one_try = np.array([steps, 1])
+            released, told, fresh = released + one_try, told + one_try, False
+            if what in ("answer", "lost state"):
+                answer = Answer(0, Status.SENT, spent=int(told[0]), gradients=int(told[1]), state_name=state_name)
+            else:
+                answer = None
+        charge = charges.charge({} if answer is None else {0: answer}, {0: len(tries)}, PER_TRY)
+        charged += (charge.steps[0], charge.gradients[0])
+        assert (charged >= released).all()
         charges = StepCharges(1, [charges.arrays()])  # as after a restart
 
 
 def test_a_quiet_federation_is_charged_exactly() -> None:
-    charges, charged, spent = StepCharges(1), np.zeros(1, np.int64), 0
-    for _ in range(5):
+    charges, charged, spent = StepCharges(1), np.zeros(2, np.int64), 0
+    for number in range(1, 6):
         spent += 87
-        answer = Answer(0, Status.SENT, spent=spent, state_name=7)
-        charged += charges.charge(charged, {0: answer}, {0: 1}, np.array([LEAST]), np.array([MOST]))
-    assert charged[0] == 5 * 87
+        answer = Answer(0, Status.SENT, spent=spent, gradients=number, state_name=7)
+        charge = charges.charge({0: answer}, {0: 1}, PER_TRY)
+        charged += (charge.steps[0], charge.gradients[0])
+    assert charged.tolist() == [5 * 87, 5]
 
 
 def test_what_was_missed_is_charged_with_the_next_answer_whatever_that_is() -> None:
     for status in Status:
         charges = StepCharges(1)
-        reported = Answer(0, Status.SENT, spent=90, state_name=7)
-        first = charges.charge(np.zeros(1, np.int64), {0: reported}, {0: 1}, *_bounds())
-        late = Answer(1, status, spent=250, state_name=7)
-        assert charges.charge(first, {0: late}, {0: 1}, *_bounds())[0] == 160
+        reported = Answer(0, Status.SENT, spent=90, gradients=1, state_name=7)
+        charges.charge({0: reported}, {0: 1}, PER_TRY)
+        late = Answer(1, status, spent=250, gradients=3, state_name=7)
+        charge = charges.charge({0: late}, {0: 1}, PER_TRY)
+        assert (charge.steps[0], charge.gradients[0]) == (160, 2)
 
 
 def test_whoever_reports_nothing_is_charged_the_least() -> None:
-    charges = StepCharges(1)
     mute = Answer(0, Status.SENT)
-    assert charges.charge(np.zeros(1, np.int64), {0: mute}, {0: 1}, *_bounds()).tolist() == [LEAST]
+    charge = StepCharges(1).charge({0: mute}, {0: 1}, PER_TRY)
+    assert (charge.steps[0], charge.gradients[0]) == (LEAST, 1)
 
 
-def _bounds() -> tuple[np.ndarray, np.ndarray]:
-    return np.array([LEAST]), np.array([MOST])
+def test_tries_whose_end_is_unknown_are_taken_at_their_worst() -> None:
+    of_three = PerTry(np.full(3, LEAST), np.array([MOST, 2 * MOST, MOST]), gradients=1)
+    worst = at_worst({1: 2}, of_three)
+    assert (worst.steps.tolist(), worst.gradients.tolist()) == ([0, 4 * MOST, 0], [0, 2, 0])
 
 
 @pytest.mark.slow
@@ -186,15 +197,3 @@ def test_a_proof_is_about_one_scheme_and_seed() -> None:
 def test_a_federation_does_not_end_on_a_devices_word() -> None:
     with pytest.raises(ScenarioError, match=r"run.target_loss: only devices know their losses"):
         Agreement(tiny("run.target_loss=0.5"), Settings())
-
-
-def test_failures_are_logged_in_the_devices_words(tmp_path: Path) -> None:
-    def fails(honest: ClientApp, message: Message, context: Context) -> Message:
-        if message.metadata.message_type.startswith("train"):
-            raise RuntimeError("the disk is full")
-        return honest(message, context)
-
-    with pytest.raises(FederationError):
-        federated(tiny(rounds=1), tmp_path / "run", HARDENED, fails)
-    log = (tmp_path / "run" / "federation.jsonl").read_text("utf-8")
-    assert '"event": "device error", "device": 0, "why": "the disk is full"' in log

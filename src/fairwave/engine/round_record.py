@@ -174,12 +174,15 @@ def make_record(
 
 
 def ledger_events(
-    access_point: AccessPoint, record: RoundRecord, charged: np.ndarray | None = None
+    access_point: AccessPoint,
+    record: RoundRecord,
+    charged: np.ndarray | None = None,
+    gradients: np.ndarray | None = None,
 ) -> list[ReleaseEvent]:
     """What one round puts on the ledger.
 
     An update that came late, or over a channel that was misjudged, has left the device all the same. `charged` is the
-    number of private steps to put down for each device; left out, that of its plan.
+    number of private steps to put down for each device, `gradients` that of gradients; left out, those of its plan.
     """
     flags = functools.partial(np.flatnonzero)
     asked, served = np.asarray(record.participating), flags(np.asarray(record.served))
@@ -194,6 +197,7 @@ def ledger_events(
         steps=steps,
         exchanged_gradients=access_point.exchanges_gradients,
         reported_losses=access_point.rules.scheme.reports_losses,
+        gradients=gradients,
         model_std=float(record.release_std),
         model_sensitivity=float(record.release_sensitivity),
     )

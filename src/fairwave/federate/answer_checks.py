@@ -7,11 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fairwave.federate.protocol import Answer, Status
+from fairwave.federate.protocol import Answer, Status, within_bounds
 from fairwave.runs.faults import Fault
-
-MOST_STEPS = 2**53
-"""No device has done more."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +24,8 @@ class Expected:
 
 def fault_in(answer: Answer, expected: Expected) -> Fault:
     """What is wrong with an answer that arrived and could be read."""
+    if answer.status is Status.FAILED:
+        return Fault.FAILED
     if answer.status is Status.STALE or answer.round != expected.round:
         return Fault.OTHER_ROUND
     if answer.examples != expected.examples:
@@ -34,7 +33,7 @@ def fault_in(answer: Answer, expected: Expected) -> Fault:
     numbers = [answer.reported_noise_std, *([] if np.isnan(answer.reported_loss) else [answer.reported_loss])]
     if not np.isfinite(numbers).all():
         return Fault.NOT_FINITE
-    if answer.reported_noise_std < 0.0 or not 0 <= answer.spent <= MOST_STEPS or answer.state_name < 0:
+    if not within_bounds(answer):
         return Fault.UNREADABLE
     if answer.status is not Status.SENT:
         return Fault.NONE

@@ -34,20 +34,23 @@ from fairwave.engine.device_side import (
 from fairwave.engine.round_record import FROM_PLAN
 from fairwave.federate.client_data import OwnSamples
 from fairwave.federate.client_state import ClientState, ClientStateFile, on_host
+from fairwave.federate.device_charges import DeviceCharges
+from fairwave.federate.device_log import note
 from fairwave.federate.meter import RAPL, Meter
-from fairwave.federate.protocol import Answer, Phase, Status, Task
+from fairwave.federate.protocol import Answer, Phase, Reason, Status, Task, sayable
 from fairwave.federate.settings import Settings
-from fairwave.federate.task_checks import digest_of, is_out_of_turn, is_unforeseen
+from fairwave.federate.task_checks import agreement_digest, digest_of, is_hostile, is_out_of_turn, is_unforeseen
 from fairwave.keys import Stream, device_key, run_key
 from fairwave.learning.loss import Samples, local_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.models import count_parameters
-from fairwave.learning.named_arrays import NamedArrays, named_arrays, tree_of
+from fairwave.learning.named_arrays import NamedArrays, leaves_by_name, named_arrays, tree_of
 from fairwave.policy.certify import certify
 from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.effort_fit import fit_effort, no_memory
 from fairwave.policy.fleet import Fleet, fleet
 from fairwave.privacy.modes.mode import mode_of
+from fairwave.privacy.privacy_filter import Budget
 from fairwave.scenario.mobility_laws import Radial
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
@@ -56,6 +59,7 @@ from fairwave.types import Count, Key
 from fairwave.wireless.hardware import distances_m
 from fairwave.wireless.mobility import Motion, motions
 
+ACCOUNTS = "accounts"
 _channel = jax.jit(channel_of, static_argnums=0)
 _prepare = jax.jit(prepare, static_argnums=(0, 1))
 _train = jax.jit(train_device, static_argnums=0)
@@ -75,8 +79,11 @@ class DeviceClient:
         settings: Settings,
         state_file: Path,
         *,
+        accounts: Path | None = None,
+        own_budget: Budget | None = None,
         counters: Path = RAPL,
     ) -> None:
+        """`accounts` is a folder for the privacy accounts of all federations; left out, one beside the state file."""
         self._scenario, self._scheme, self._model, self._settings = scenario, scheme, model, settings
         self._own, self._index, self._counters = samples, samples.index, counters
         self._program: Callable[..., Trained] | None = None
@@ -88,6 +95,16 @@ class DeviceClient:
             self._training = local_training(scenario, scheme, model, self._enforced.protection)
             initial = device_key(run_key(scenario.run.seed), 0, Stream.INITIAL_MODEL, 0)
             self._like = jax.eval_shape(model.init, initial)
+            self._layout = {name: np.empty(leaf.shape, leaf.dtype) for name, leaf in leaves_by_name(self._like)}
+            self._charges = DeviceCharges(
+                state_file.parent / ACCOUNTS if accounts is None else accounts,
+                samples,
+                scenario.privacy,
+                self._enforced,
+                seeded_noise=settings.noise == "simulation",
+                own_budget=own_budget,
+            )
+            self._agreement = agreement_digest(scenario, scheme.name, settings.noise)
             first = no_memory(self._member.effort, scenario.utility.effort_window)
             self._file = ClientStateFile(state_file, first, model.init(initial) if scheme.personal_models else None)
 
@@ -104,8 +121,19 @@ class DeviceClient:
 
     @double_precision()
     def answer(self, task: Task) -> Answer:
-        """The reply to a task; whatever is sent has been written to the state file first."""
+        """The reply to a task; whatever is sent has been charged and written to the state file first."""
+        answer = self._answered(task)
+        if not sayable(answer, self._layout):
+            note(self._file.folder, "an answer outside the vocabulary was held back")
+            return Answer(task.round, Status.FAILED, reason=Reason.INTERNAL)
+        return answer
+
+    def _answered(self, task: Task) -> Answer:
+        if is_hostile(task, self._layout):
+            return Answer(task.round, Status.FAILED, reason=Reason.REFUSED_COPY)
         state = self._file.read()
+        if state.agreement not in (b"", self._agreement):
+            return Answer(task.round, Status.FAILED, reason=Reason.CHANGED_AGREEMENT)
         if is_unforeseen(task, self._exchanges) or is_out_of_turn(task, state, self._exchanges):
             return Answer(task.round, Status.STALE, examples=self._own.count)
         if task.copy is not None:
@@ -138,8 +166,8 @@ class DeviceClient:
             state,
             effort=on_host(effort),
             round=task.round,
-            round_steps=0,
-            steps_left=task.steps_left,
+            steps_left=self._steps_left(task),
+            agreement=self._agreement,
             copy=copy,
             gradient=None,
             update=None,
@@ -148,10 +176,14 @@ class DeviceClient:
             round_energy_j=0.0,
             reported={},
         )
-        if entered.budget < 0 and self._mode.counts_steps and self._enforced.budget is not None:
-            entered.budget = int(self._enforced.budget[self._index])
         self._file.write(entered)
         return entered
+
+    def _steps_left(self, task: Task) -> int:
+        """What the access point's ledger and the device's own account leave it; -1 for no limit."""
+        own = self._charges.steps_left()
+        limits = [*([] if task.steps_left < 0 else [task.steps_left]), *([] if own is None else [own])]
+        return min(limits, default=-1)
 
     def _prepared(self, state: ClientState, round_index: Count) -> Prepared:
         """What the device does in a round, whether it takes part, and whether its channel carries what it sends."""
@@ -167,34 +199,37 @@ class DeviceClient:
 
     def _limits(self, state: ClientState) -> Limits:
         """What limits the device, as at the round's start, so that trying it again changes no plan."""
-        limits = [state.steps_left] if state.steps_left >= 0 else []
-        limits += [state.budget - (state.spent - state.round_steps)] if state.budget >= 0 else []
+        limited = state.steps_left >= 0 and self._mode.counts_steps
         used_j = state.used_energy_j - state.round_energy_j
         return Limits(
             invited=jnp.asarray(True),
-            steps_left=jnp.asarray(min(limits)) if limits and self._mode.counts_steps else None,
+            steps_left=jnp.asarray(state.steps_left) if limited else None,
             charge_left_j=None if self._capacity_j is None else self._capacity_j - used_j,
         )
 
     def _is_exhausted(self, state: ClientState) -> bool:
         """Whether no later round can be covered."""
-        device = self._member.device
-        if state.budget >= 0 and state.budget - state.spent < float(device.min_iterations):
+        device, left = self._member.device, self._charges.steps_left()
+        if left is not None and left < float(device.min_iterations):
             return True
         return self._capacity_j is not None and bool(self._capacity_j - state.used_energy_j < least_energy_j(device))
 
     def _give_gradient(self, state: ClientState, status: Status) -> Answer:
         if state.gradient is None:
+            leaves = status is not Status.OUTAGE
+            if leaves and not self._charges.take_gradient():
+                return self._reply(state, Status.RESTING)
             own = (tree_of(state.copy or {}, self._like), self._held(state.round), jnp.asarray(self._index))
             gradient = _gradient(self._model, self._enforced.protection, self._shared(state), own)[1]
             state.gradient = named_arrays(gradient)
+            state.gradients += 1 if leaves and self._mode.counts_steps else 0
             self._file.write(state)
         return self._reply(state, status, state.gradient)
 
     def _give_update(self, state: ClientState, task: Task, plan: DevicePlan, status: Status) -> Answer:
         question = digest_of(state.copy, task.mean_gradient if self._exchanges else None)
         if question != state.question:
-            if state.budget >= 0 and state.spent + int(plan.local_iterations) > state.budget:
+            if status is not Status.OUTAGE and not self._charges.take_steps(int(plan.local_iterations)):
                 return self._reply(state, Status.RESTING)  # trying the round again would overspend
             state = self._trained(state, task, plan, question)
             self._file.write(state)
@@ -210,7 +245,9 @@ class DeviceClient:
         with Meter(self._counters) as meter:
             trained: Trained = jax.tree.map(lambda leaf: leaf.block_until_ready(), self._program(shared, own))
         steps = int(plan.local_iterations) if self._mode.counts_steps else 0
-        measured_j = meter.energy_j if self._settings.energy == "measured" else None
+        # Time and energy of private training depend on which records were drawn, and the next plan on the energy.
+        measures = self._settings.energy == "measured" and not self._mode.counts_steps
+        measured_j = meter.energy_j if measures else None
         compute_j = float(plan.compute_energy_j) if measured_j is None else measured_j
         energy_j = compute_j + float(plan.transmit_energy_j)
         reported = {
@@ -229,7 +266,6 @@ class DeviceClient:
             question=question,
             compute_energy_j=compute_j,
             spent=state.spent + steps,
-            round_steps=state.round_steps + steps,
             used_energy_j=state.used_energy_j + energy_j,
             round_energy_j=state.round_energy_j + energy_j,
             reported=reported,
@@ -277,6 +313,7 @@ class DeviceClient:
             reported_noise_std=state.reported.get("reported_noise_std", 0.0),
             reported_loss=loss,
             telemetry=self._telemetry(state.reported) if self._settings.telemetry else {},
+            gradients=state.gradients,
         )
 
     def _telemetry(self, reported: Mapping[str, float]) -> dict[str, float]:
@@ -284,8 +321,8 @@ class DeviceClient:
 
         A plan depends on them only through messages that were sent before.
         """
-        about_data = () if self._mode.counts_steps else ("received_loss", "loss", "update_norm")
-        return {name: reported[name] for name in (*FROM_PLAN, "wall_time_s", *about_data) if name in reported}
+        measured = () if self._mode.counts_steps else ("received_loss", "loss", "update_norm", "wall_time_s")
+        return {name: reported[name] for name in (*FROM_PLAN, *measured) if name in reported}
 
     def _loss_of(self, params: Tree, round_index: int) -> float:
         samples = Samples(*self._own.labelled, self._own.at(round_index), jnp.asarray(self._own.count))

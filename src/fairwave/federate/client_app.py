@@ -1,14 +1,20 @@
 """The device as a Flower ClientApp.
 
 A node is configured by `partition-id` (which device it is), `home` (a private folder for its state), and optionally
-`key` (its private key, to prove who it is) and `data` (a data set of its own).
+`key` (its private key, to prove who it is), `data` (a data set of its own), `accounts` (a folder for the privacy
+accounts of all federations on this machine), and `budget-epsilon` with `budget-delta` (what all of them together may
+spend of its records).
+
+Flower sends the text of an exception to the access point. So no function here lets one through: whatever goes wrong is
+one word on the wire, and in full in the device's own log.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +22,14 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from fairwave.data.sources import load
-from fairwave.errors import FairwaveError, FederationError
+from fairwave.errors import FairwaveError
 from fairwave.federate.agreement import Agreement, read_agreement
 from fairwave.federate.client import DeviceClient
 from fairwave.federate.device_keys import sign
+from fairwave.federate.device_log import note
 from fairwave.federate.flower_records import HELLO, Unreadable, answer_to_records, task_from_records, value
-from fairwave.federate.protocol import VERSION, Task
+from fairwave.federate.node import Node, Refused
+from fairwave.federate.protocol import VERSION, WHOLE, Answer, Reason, Status, Task
 from fairwave.federate.setup import device_client
 from fairwave.runs.order import Track
 from fairwave.scenario.partition_laws import Own
@@ -39,34 +47,57 @@ def app_of(agreement: Callable[[], Agreement], home: Path | None = None, *, keep
     """A ClientApp; `home` serves nodes that have none of their own."""
     app, clients, load_once = ClientApp(), dict[object, DeviceClient](), functools.cache(load)
 
+    def client_for(task: Task, node: Node) -> DeviceClient:
+        which = (task.federation, task.scheme, task.seed, node.device)
+        if which not in clients:
+            agreed = agreement()
+            _check(task, agreed, node)
+            state_file = node.folder / task.federation / f"{task.scheme}-{task.seed}.state"
+            with _reason(Reason.DATA):
+                data = load_once(node.data or agreed.order.scenario.data.source)
+                clients[which] = device_client(
+                    agreed.order,
+                    agreed.settings,
+                    Track(task.scheme, task.seed),
+                    node.device,
+                    data,
+                    state_file,
+                    accounts=node.accounts,
+                    own_budget=node.budget,
+                )
+        return clients[which]
+
     def reply(message: Message, context: Context) -> Message:
+        folder, number = home, 0
         try:
-            task = task_from_records(message.content)
-            device, own_home = int(context.node_config["partition-id"]), _home(context, home)
+            node = Node.of(context, home)
+            folder = node.folder
             if keeps_programs:
-                _keep_programs(own_home / CACHE)
-            which = (task.federation, task.scheme, task.seed, device)
-            if which not in clients:
-                agreed = agreement()
-                _check(task, agreed, context)
-                data = load_once(str(context.node_config.get("data", agreed.order.scenario.data.source)))
-                state_file = own_home / f"device-{device}" / task.federation / f"{task.scheme}-{task.seed}.state"
-                track = Track(task.scheme, task.seed)
-                clients[which] = device_client(agreed.order, agreed.settings, track, device, data, state_file)
-            answer = clients[which].answer(task)
-        except (Unreadable, FairwaveError):
-            raise
-        except Exception as error:  # its text may quote data, and would travel to the access point
-            raise FederationError(f"the device failed with {type(error).__name__}") from None
-        return Message(answer_to_records(answer), reply_to=message)
+                _keep_programs(node.home / CACHE)
+            with _reason(Reason.UNREADABLE):
+                task = task_from_records(message.content)
+            number = min(max(task.round, 0), WHOLE["round"])
+            client = client_for(task, node)
+            with _reason(Reason.STATE):
+                records = answer_to_records(client.answer(task))
+        except Exception as error:  # its text may quote data: it must not travel to the access point
+            reason = error.reason if isinstance(error, Refused) else Reason.INTERNAL
+            records = answer_to_records(Answer(number, Status.FAILED, reason=reason))
+            if folder is not None:
+                note(folder, f"failed: {reason}", error)
+        return Message(records, reply_to=message)
 
     @app.query("hello")
     def hello(message: Message, context: Context) -> Message:
-        asked = message.content[HELLO]
-        device, key = int(context.node_config["partition-id"]), context.node_config.get("key")
-        introduction: dict[str, Any] = {"version": VERSION, "partition-id": device, "signature": b""}
-        if key is not None and isinstance(asked, ConfigRecord):
-            introduction["signature"] = sign(Path(str(key)), device, value(asked, "question", bytes))
+        introduction: dict[str, Any] = {"version": VERSION, "partition-id": -1, "signature": b""}
+        try:
+            node, asked = Node.of(context, home), message.content[HELLO]
+            introduction["partition-id"] = node.device
+            if node.key is not None and isinstance(asked, ConfigRecord):
+                introduction["signature"] = sign(node.key, node.device, value(asked, "question", bytes))
+        except Exception as error:
+            if home is not None:
+                note(home, "failed to introduce itself", error)
         return Message(RecordDict({HELLO: ConfigRecord(introduction)}), reply_to=message)
 
     app.train("gradient")(reply)
@@ -74,19 +105,23 @@ def app_of(agreement: Callable[[], Agreement], home: Path | None = None, *, keep
     return app
 
 
-def _check(task: Task, agreed: Agreement, context: Context) -> None:
+def _check(task: Task, agreed: Agreement, node: Node) -> None:
     """Refuse what was not agreed on, before its name becomes that of a file."""
     if not _NAME.fullmatch(task.federation) or Track(task.scheme, task.seed) not in list(agreed.order.tracks()):
-        raise FederationError("the task is of another federation, scheme or seed than was agreed")
-    if isinstance(agreed.order.scenario.data.partition, Own) and "data" not in context.node_config:
-        raise FederationError("node-config: no 'data', and data.partition says that devices bring their own")
+        raise Refused(Reason.OTHER_AGREEMENT, "the task is of another federation, scheme or seed than was agreed")
+    if isinstance(agreed.order.scenario.data.partition, Own) and node.data is None:
+        raise Refused(
+            Reason.CONFIGURATION, "node-config: no 'data', and data.partition says that devices bring their own"
+        )
 
 
-def _home(context: Context, otherwise: Path | None) -> Path:
-    given = context.node_config.get("home")
-    if given is None and otherwise is None:
-        raise FederationError("node-config: no 'home'; give the device a private folder for its state")
-    return Path(str(given)) if given is not None else Path(str(otherwise))
+@contextlib.contextmanager
+def _reason(reason: Reason) -> Iterator[None]:
+    """Give errors of our own, of files and of messages the word by which they are reported."""
+    try:
+        yield
+    except (FairwaveError, OSError, Unreadable) as error:
+        raise Refused(reason, str(error)) from error
 
 
 def _keep_programs(folder: Path) -> None:

@@ -22,7 +22,7 @@ from fairwave.learning.named_arrays import NamedArrays, named_arrays, tree_of
 from fairwave.policy.effort_fit import EffortMemory
 from fairwave.runs.packing import pack, unpack
 
-_NUMBERS = ("name", "round", "spent", "round_steps", "steps_left", "budget", "secret")
+_NUMBERS = ("name", "round", "spent", "gradients", "steps_left", "secret")
 _QUANTITIES = ("used_energy_j", "round_energy_j", "compute_energy_j")
 _GROUPS = ("gradient", "update", "copy")
 
@@ -39,12 +39,13 @@ class ClientState:
     """The last round that it took part in."""
     spent: int = 0
     """Local steps whose results have left the device, where a proof counts them."""
-    round_steps: int = 0
-    """The number of these that belong to `round`."""
+    gradients: int = 0
+    """Gradients that have left the device, where a proof counts them."""
     steps_left: int = -1
-    """Local steps that the access point's ledger leaves for `round` and later ones; -1 for no limit."""
-    budget: int = -1
-    """Local steps that it may spend in all; -1 before that was worked out."""
+    """Local steps that the access point's ledger and the device's own account left at the beginning of `round`; -1 for
+    no limit."""
+    agreement: bytes = b""
+    """A digest of the scenario that the federation began with."""
     secret: int = dataclasses.field(default_factory=lambda: secrets.randbits(63))
     """Root of its own noise and batches, where these are not the scenario's."""
     used_energy_j: float = 0.0
@@ -76,6 +77,11 @@ class ClientStateFile:
     def __init__(self, path: Path, first: EffortMemory, personal: Tree | None) -> None:
         self._path, self._first, self._personal = path, first, personal
 
+    @property
+    def folder(self) -> Path:
+        """The private folder that it is in."""
+        return self._path.parent
+
     def read(self) -> ClientState:
         """The state as it was last written, or a new one."""
         if not self._path.exists():
@@ -95,7 +101,7 @@ class ClientStateFile:
             setattr(state, name, float(held[name]))
         for name in _GROUPS:
             setattr(state, name, _group(held, name) or None)
-        state.question = held["question"].tobytes()
+        state.question, state.agreement = held["question"].tobytes(), held["agreement"].tobytes()
         state.reported = {name: float(value) for name, value in _group(held, "reported").items()}
         if self._personal is not None:
             state.personal_model = tree_of(_group(held, "personal"), self._personal)
@@ -104,7 +110,7 @@ class ClientStateFile:
     def write(self, state: ClientState) -> None:
         """Replace the file whole; once this returns, a power cut does not undo it."""
         held = {name: np.asarray(getattr(state, name)) for name in (*_NUMBERS, *_QUANTITIES)}
-        held["question"] = np.frombuffer(state.question, np.uint8)
+        held |= {name: np.frombuffer(getattr(state, name), np.uint8) for name in ("question", "agreement")}
         groups = {name: getattr(state, name) or {} for name in _GROUPS}
         groups["effort"] = named_arrays(state.effort)
         groups["reported"] = {name: np.asarray(value) for name, value in state.reported.items()}

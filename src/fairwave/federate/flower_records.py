@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
-from fairwave.federate.protocol import VERSION, Answer, Phase, Status, Task
+from fairwave.federate.protocol import VERSION, Answer, Phase, Reason, Status, Task
 from fairwave.learning.named_arrays import NamedArrays
 
 TASK, ANSWER, TELEMETRY, HELLO = "fairwave.task", "fairwave.answer", "fairwave.telemetry", "fairwave.hello"
@@ -46,12 +47,15 @@ def task_from_records(records: RecordDict) -> Task:
     fields = _config(records, TASK)
     if value(fields, "version", int) != VERSION:
         raise Unreadable(f"{TASK}: version {value(fields, 'version', int)}, this device speaks {VERSION}")
+    phase = value(fields, "phase", str)
+    if phase not in list(Phase):
+        raise Unreadable("'phase': unknown")
     return Task(
         federation=value(fields, "federation", str),
         scheme=value(fields, "scheme", str),
         seed=value(fields, "seed", int),
         round=value(fields, "round", int),
-        phase=Phase(value(fields, "phase", str)),
+        phase=Phase(phase),
         deviation=value(fields, "deviation", float),
         scored_round=value(fields, "scored-round", int),
         steps_left=value(fields, "steps-left", int),
@@ -74,6 +78,8 @@ def answer_to_records(answer: Answer) -> RecordDict:
             "exhausted": int(answer.exhausted),
             "reported-noise-std": answer.reported_noise_std,
             "reported-loss": answer.reported_loss,
+            "gradients": answer.gradients,
+            "reason": str(answer.reason),
         }
     )
     if answer.arrays is not None:
@@ -88,9 +94,9 @@ def answer_from_records(records: RecordDict) -> Answer:
     fields = _config(records, ANSWER)
     if value(fields, "version", int) != VERSION:
         raise Unreadable(f"{ANSWER}: another version")
-    status = value(fields, "status", str)
-    if status not in list(Status):
-        raise Unreadable(f"{ANSWER}: unknown status")
+    status, reason = value(fields, "status", str), value(fields, "reason", str)
+    if status not in list(Status) or reason not in list(Reason):
+        raise Unreadable(f"{ANSWER}: unknown status or reason")
     telemetry = records.get(TELEMETRY)
     extra = dict(telemetry) if isinstance(telemetry, MetricRecord) else {}
     return Answer(
@@ -104,6 +110,8 @@ def answer_from_records(records: RecordDict) -> Answer:
         reported_noise_std=value(fields, "reported-noise-std", float),
         reported_loss=value(fields, "reported-loss", float),
         telemetry={name: float(number) for name, number in extra.items() if isinstance(number, int | float)},
+        gradients=value(fields, "gradients", int),
+        reason=Reason(reason),
     )
 
 
@@ -120,9 +128,12 @@ def from_arrays(records: RecordDict, name: str) -> NamedArrays | None:
     if not isinstance(record, ArrayRecord):
         raise Unreadable(f"{name}: no record of arrays")
     try:
-        return {key: array.numpy() for key, array in record.items()}
+        arrays = {key: array.numpy() for key, array in record.items()}
     except Exception:  # bytes that are no array can fail anywhere in NumPy's reader
         raise Unreadable(f"{name}: an array that cannot be read") from None
+    if not all(isinstance(array, np.ndarray) for array in arrays.values()):  # NumPy also reads archives of arrays
+        raise Unreadable(f"{name}: something that is no array")
+    return arrays
 
 
 def value(record: ConfigRecord, name: str, kind: type[_Kind]) -> _Kind:

@@ -96,8 +96,14 @@ exec flwr "$$@"
 
 _NODE = """\
 # DATA=folder ./start.sh trains on data of the device's own; see data.partition in the scenario.
-config="partition-id=$device home=\\"$$PWD/home\\" key=\\"$$PWD/node.key\\""
+# ACCOUNTS is one folder for all federations on this machine: they share the privacy budget of the device's records.
+# BUDGET_EPSILON=8.0 BUDGET_DELTA=1e-5 ./start.sh sets that budget, whatever federations agree on.
+accounts="$${ACCOUNTS:-$${XDG_STATE_HOME:-$$HOME/.local/state}/fairwave/accounts}"
+config="partition-id=$device home=\\"$$PWD/home\\" key=\\"$$PWD/node.key\\" accounts=\\"$$accounts\\""
 if [ -n "$${DATA:-}" ]; then config="$$config data=\\"$$DATA\\""; fi
+if [ -n "$${BUDGET_EPSILON:-}" ]; then
+    config="$$config budget-epsilon=$$BUDGET_EPSILON budget-delta=$${BUDGET_DELTA:?give it with BUDGET_EPSILON}"
+fi
 # After a crash the access point takes up to a minute to believe that the old program is gone.
 until flower-supernode --superlink $host:$port --root-certificates ca.crt --auth-supernode-private-key node.key \\
     --host 127.0.0.1 --port $${RUNTIME_PORT:-9094} --node-config "$$config"; do

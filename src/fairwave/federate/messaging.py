@@ -10,7 +10,7 @@ from flwr.serverapp import Grid
 
 from fairwave.federate.answer_checks import Expected, fault_in
 from fairwave.federate.flower_records import Unreadable, answer_from_records
-from fairwave.federate.protocol import Answer
+from fairwave.federate.protocol import Answer, Reason
 from fairwave.runs.faults import Fault
 
 POLL_S = 0.2
@@ -41,6 +41,16 @@ def exchange(
             break
         time.sleep(POLL_S)
     return replies
+
+
+def failure(reply: Message) -> str:
+    """Why a device failed: the word that it says, or Flower's code; never an exception's text, which may hold data."""
+    if reply.has_error():
+        return f"flower_error_{int(reply.error.code)}"
+    try:
+        return str(answer_from_records(reply.content).reason)
+    except Unreadable:
+        return str(Reason.UNREADABLE)
 
 
 def read(reply: Message | None, expected: Expected) -> tuple[Answer | None, Fault]:

@@ -1,4 +1,8 @@
-"""What access point and devices say to each other, whatever carries it.
+"""What access point and devices say to each other, whatever carries it: the whole vocabulary of the wire.
+
+Nothing leaves a device but an `Answer` that `sayable` lets through: enumerated words, whole and real numbers within
+stated bounds, and arrays of the agreed names, shapes and types. There is no field for free text, so that no message of
+an error, a library or a file system can carry a record away; such messages stay in the device's own log.
 
 A model, a gradient and an update are named arrays. Rounds count from 0.
 """
@@ -7,11 +11,14 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 from collections.abc import Mapping
+
+import numpy as np
 
 from fairwave.learning.named_arrays import NamedArrays
 
-VERSION = 2
+VERSION = 3
 """Version of this protocol; parties of different versions do not talk to each other."""
 
 
@@ -34,6 +41,30 @@ class Status(enum.StrEnum):
     """It has not enough privacy budget or charge left for this round."""
     STALE = "stale"
     """It knows of a later round, or not of this one; nothing was done."""
+    FAILED = "failed"
+    """It could not answer, or refuses to; the reason says why in one word."""
+
+
+class Reason(enum.StrEnum):
+    """Why a device did not answer. These words are all that it says about it."""
+
+    NONE = "none"
+    UNREADABLE = "unreadable"
+    """The task is not as agreed."""
+    OTHER_AGREEMENT = "other_agreement"
+    """The task names a federation, scheme or seed that was not agreed on."""
+    CHANGED_AGREEMENT = "changed_agreement"
+    """The scenario is not the one that this federation began with."""
+    REFUSED_COPY = "refused_copy"
+    """The copy or the mean gradient has another layout than agreed, is not finite, or is too long."""
+    CONFIGURATION = "configuration"
+    """The node's configuration is incomplete."""
+    DATA = "data"
+    """The device's data cannot be read, or do not fit the scenario."""
+    STATE = "state"
+    """The device's state or its privacy account cannot be read or written."""
+    INTERNAL = "internal"
+    """Anything else."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,3 +111,46 @@ class Answer:
     """The loss of its copy, on its data; only where the scheme asks for it."""
     telemetry: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """For the experimenter; no policy reads it."""
+    gradients: int = 0
+    """Gradients that have left the device so far, by its own state, where a proof counts them."""
+    reason: Reason = Reason.NONE
+    """Why there is nothing else; only with status 'failed'."""
+
+
+WHOLE = {"round": 2**31, "examples": 2**31, "spent": 2**40, "gradients": 2**40, "state_name": 2**63 - 1}
+"""Whole numbers of an answer, each from 0 to this."""
+REAL = 1e30
+"""Real numbers of an answer are no larger than this; a loss that was not asked for is NaN."""
+TELEMETRY = (
+    *("optimal_iterations", "local_iterations", "transmit_power_w", "uplink_rate_bps"),
+    *("compute_energy_j", "transmit_energy_j", "energy_j", "utility"),
+    *("received_loss", "loss", "update_norm", "wall_time_s"),
+)
+"""What a device may tell the experimenter: its plan, and what it measured while it trained."""
+
+
+def sayable(answer: Answer, like: Mapping[str, np.ndarray] | None) -> bool:
+    """Whether an answer is within the vocabulary; `like` has the names, shapes and types that arrays must have."""
+    telemetry = set(answer.telemetry) <= set(TELEMETRY) and all(
+        type(value) is float for value in answer.telemetry.values()
+    )
+    words = type(answer.status) is Status and type(answer.reason) is Reason and type(answer.exhausted) is bool
+    return words and telemetry and within_bounds(answer) and (answer.arrays is None or fits(answer.arrays, like or {}))
+
+
+def within_bounds(answer: Answer) -> bool:
+    """Whether every number of an answer is one that a device may say."""
+    whole = [(getattr(answer, name), most) for name, most in WHOLE.items()]
+    if not all(type(value) is int and 0 <= value <= most for value, most in whole):
+        return False
+    loss, std = answer.reported_loss, answer.reported_noise_std
+    if type(loss) is not float or type(std) is not float:
+        return False
+    return 0.0 <= std <= REAL and (math.isnan(loss) or abs(loss) <= REAL)
+
+
+def fits(arrays: Mapping[str, np.ndarray], like: Mapping[str, np.ndarray]) -> bool:
+    """Whether arrays have the agreed names, shapes and types."""
+    return set(arrays) == set(like) and all(
+        arrays[name].shape == agreed.shape and arrays[name].dtype == agreed.dtype for name, agreed in like.items()
+    )

@@ -23,24 +23,22 @@ from fairwave.federate.answer_checks import Expected
 from fairwave.federate.connections import Connections
 from fairwave.federate.flower_records import task_to_records
 from fairwave.federate.log_lines import faults_in_words
-from fairwave.federate.messaging import exchange, read
+from fairwave.federate.messaging import exchange, failure, read
 from fairwave.federate.protocol import Phase, Status, Task
 from fairwave.federate.server_round import (
     Answers,
     RoundAnswers,
     conclude,
     copies_for,
+    events_at_worst,
     mean_of_gradients,
-    steps_per_try,
+    per_try,
 )
 from fairwave.federate.server_run import ServerRun
 from fairwave.federate.step_charges import StepCharges
 from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.runs.faults import Fault, by_name
 from fairwave.runs.order import Track
-
-_MOST_CHARACTERS = 300
-"""Characters of what a device says of its own failure."""
 
 
 @dataclasses.dataclass
@@ -73,7 +71,7 @@ class Rounds:
         self._agreement, self._settings = agreement, agreement.settings
         self._grid, self._server_run, self._connections, self._point = grid, server_run, connections, point
         self._track = track
-        self._charges = StepCharges(0)
+        self._charges, self._per_try = StepCharges(0), per_try(point)
         self._exhausted = np.zeros(0, bool)
 
     def run(self) -> ServerState:
@@ -131,7 +129,9 @@ class Rounds:
         point, devices = self._point, list(current.nodes)
         copies = copies_for(current.server, devices)
         first = Phase.GRADIENT if point.exchanges_gradients else Phase.UPDATE
-        self._server_run.note_asked(self._track, current.number, devices)
+        self._server_run.note_asked(
+            self._track, current.number, devices, lambda tries: events_at_worst(point, tries, self._per_try)
+        )
         tasks = {k: self._task(current, k, first, copy=copies[k]) for k in devices}
         answers = self._ask(current, first, tasks)
         if answers is None or first is Phase.UPDATE:
@@ -176,7 +176,7 @@ class Rounds:
             answer, fault = read(reply, expected)
             current.faults[phase][device] = fault
             if fault is Fault.FAILED and reply is not None:
-                self._server_run.log("device error", device=device, why=str(reply.error.reason)[:_MOST_CHARACTERS])
+                self._server_run.log("device error", device=device, why=failure(reply))
             if answer is not None:
                 telemetry = answer.telemetry if self._settings.telemetry else {}
                 answers[device] = dataclasses.replace(answer, telemetry=telemetry)
@@ -191,18 +191,15 @@ class Rounds:
         """Aggregate, release, store."""
         point, number = self._point, current.number
         tries = self._server_run.tries(self._track, number)
-        charged = None
-        if point.rules.mode.counts_steps:
-            before = np.asarray(current.server.budget_spent)
-            charged = self._charges.charge(before, answers, tries, *steps_per_try(point))
-        back = RoundAnswers(tries, answers, charged)
+        charge = self._charges.charge(answers, tries, self._per_try) if point.rules.mode.counts_steps else None
+        back = RoundAnswers(tries, answers, None if charge is None else charge.steps)
         server, record = conclude(point, current.server, number, current.invitation, back)
         for device, answer in answers.items():
             self._exhausted[device] = answer.exhausted
         there, affords = point.will_be_there(number + 1), point.can_afford(server)
         ended = end_reason(point.scenario.run, record, there, affords, ~self._exhausted)
         arrays = as_arrays(record) | self._charges.arrays() | self._also(current, answers, begun)
-        events = ledger_events(point, record, charged)
+        events = ledger_events(point, record) if charge is None else ledger_events(point, record, *charge)
         self._server_run.append(self._track, number, arrays, events, server, ended=ended)
         faults = {f"{phase}: {name}": who for phase in Phase for name, who in by_name(current.faults[phase]).items()}
         self._server_run.log_round(self._track, number, arrays, faults)

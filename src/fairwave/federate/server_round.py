@@ -24,10 +24,12 @@ from fairwave.engine.server import AccessPoint, part_of
 from fairwave.engine.server_steps import Upload
 from fairwave.engine.state import ServerState
 from fairwave.federate.protocol import Answer, Status
+from fairwave.federate.step_charges import PerTry, at_worst
 from fairwave.learning.model import Tree
 from fairwave.learning.named_arrays import NamedArrays, named_arrays, tree_of
 from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.problem import most_iterations_in_time
+from fairwave.privacy.ledger import ReleaseEvent, RoundMessages
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.wireless.hardware import devices, distances_m
 
@@ -36,11 +38,33 @@ Answers = Mapping[int, Answer]
 
 
 @double_precision()
-def steps_per_try(point: AccessPoint) -> tuple[np.ndarray, np.ndarray]:
-    """The fewest and the most local steps that each device can do when it is asked once."""
+def per_try(point: AccessPoint) -> PerTry:
+    """The fewest and the most local steps that each device can do when it is asked once, and its gradients."""
     values = DeviceValues(point.scenario)
     most = most_iterations_in_time(devices(point.scenario, values, distances_m(point.scenario, values)))
-    return point.least_charge().astype(np.int64), np.broadcast_to(np.asarray(most), point.counts.shape).astype(np.int64)
+    return PerTry(
+        least_steps=point.least_charge().astype(np.int64),
+        most_steps=np.broadcast_to(np.asarray(most), point.counts.shape).astype(np.int64),
+        gradients=int(point.exchanges_gradients),
+    )
+
+
+def events_at_worst(point: AccessPoint, tries: Mapping[int, int], each: PerTry) -> list[ReleaseEvent]:
+    """What devices that were asked so often can have sent, if nothing is known of how that ended."""
+    asked, nobody, most = np.array(sorted(tries)), np.array([], int), at_worst(tries, each)
+    messages = RoundMessages(
+        invited=asked,
+        sent=asked,
+        delivered=nobody,
+        served=nobody,
+        copy_std=np.array([]),
+        update_std=point.update_std,
+        steps=most.steps,
+        exchanged_gradients=point.exchanges_gradients,
+        reported_losses=point.rules.scheme.reports_losses,
+        gradients=most.gradients,
+    )
+    return [event for event in point.rules.mode.events(point.enforced, messages) if event.sender == "device"]
 
 
 def copies_for(server: ServerState, chosen: Sequence[int]) -> dict[int, NamedArrays]:

@@ -42,9 +42,9 @@ from fairwave.runs.order import Track
 from fairwave.runs.packing import pack_state, unpack_state
 from fairwave.runs.plugin_check import refuse_changed_plugins
 from fairwave.runs.store import RunStore
+from fairwave.runs.unfinished import as_text, read_unfinished, unfinished_file
 from fairwave.types import Key
 
-ASKED = "asked-{scheme}-{seed}.json"
 NAME = "federation"
 """The entry in a run's description that holds the federation's name."""
 
@@ -132,26 +132,26 @@ class ServerRun:
         held = self.store.checkpoint(track)
         return like if held is None else unpack_state(held, like=like)
 
-    def note_asked(self, track: Track, number: int, devices: Iterable[int]) -> None:
-        """Write down, before they are asked, who may have answered a round that is then cut short."""
+    def note_asked(
+        self,
+        track: Track,
+        number: int,
+        devices: Iterable[int],
+        at_worst: Callable[[dict[int, int]], list[ReleaseEvent]],
+    ) -> None:
+        """Write down, before they are asked, who may have answered a round that is then cut short.
+
+        `at_worst` gives what devices can have sent after so many tries.
+        """
         tries = self.tries(track, number)
         for device in devices:
             tries[device] = tries.get(device, 0) + 1
-        replace_file(self._asked(track), json.dumps({"round": number, "tries": list(tries.items())}).encode())
+        replace_file(unfinished_file(self.folder, track), as_text(number, tries, at_worst(tries)))
 
     def tries(self, track: Track, number: int) -> dict[int, int]:
         """How often each device was asked in this round, now or before a crash."""
-        path = self._asked(track)
-        if not path.exists():
-            return {}
-        try:
-            held = json.loads(path.read_bytes())
-            return {int(device): int(asked) for device, asked in held["tries"]} if held["round"] == number else {}
-        except (ValueError, KeyError, TypeError):
-            raise damaged(path, "it does not say who was asked") from None
-
-    def _asked(self, track: Track) -> Path:
-        return self.folder / ASKED.format(scheme=track.scheme, seed=track.seed)
+        begun = read_unfinished(unfinished_file(self.folder, track))
+        return begun.tries if begun is not None and begun.round == number else {}
 
     def append(
         self,
@@ -169,7 +169,7 @@ class ServerRun:
         model = self.folder / MODELS / f"{track.scheme}-{track.seed}{round_name}.npz"
         replace_file(model, _as_npz(named_arrays(server.global_params)))
         self.store.append(track, number, arrays, releases, pack_state(server), ended=ended)
-        self._asked(track).unlink(missing_ok=True)
+        unfinished_file(self.folder, track).unlink(missing_ok=True)
 
     def log(self, event: str, **details: object) -> None:
         """A line of the log."""

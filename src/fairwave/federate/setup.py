@@ -15,6 +15,7 @@ from fairwave.federate.client import DeviceClient
 from fairwave.federate.client_data import agreed_counts, own_samples
 from fairwave.federate.settings import Settings
 from fairwave.learning.models import model_of
+from fairwave.privacy.privacy_filter import Budget
 from fairwave.runs.experiment import Experiment, check_layers, digest
 from fairwave.runs.order import Order, Track
 from fairwave.types import Key
@@ -38,11 +39,28 @@ def layout(point: AccessPoint) -> Arrays:
 
 
 def device_client(
-    order: Order, settings: Settings, track: Track, index: int, data: DataSet, state_file: Path
+    order: Order,
+    settings: Settings,
+    track: Track,
+    index: int,
+    data: DataSet,
+    state_file: Path,
+    *,
+    accounts: Path | None = None,
+    own_budget: Budget | None = None,
 ) -> DeviceClient:
-    """One device, with its share of the data, or all of its own."""
+    """One device, with its share of the data, or all of its own; see `DeviceClient` for its accounts and its budget."""
     scenario = order.seeded(track.seed)
     check_layers(scenario, data)
     samples = own_samples(scenario, data, index)
     model = model_of(scenario.learning)
-    return DeviceClient(scenario, SCHEMES[track.scheme], model, samples, settings, state_file)
+    return DeviceClient(
+        scenario,
+        SCHEMES[track.scheme],
+        model,
+        samples,
+        settings,
+        state_file,
+        accounts=accounts,
+        own_budget=own_budget,
+    )

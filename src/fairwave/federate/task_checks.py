@@ -1,13 +1,36 @@
-"""Which tasks a device answers: those that its scenario has, in the order of a round, with the round's own copy."""
+"""Which tasks a device answers: those of its scenario, in the order of a round, with a copy that can be honest."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
+
+import numpy as np
 
 from fairwave.federate.client_state import ClientState
-from fairwave.federate.protocol import Phase, Task
+from fairwave.federate.protocol import Phase, Task, fits
 from fairwave.learning.named_arrays import NamedArrays
 from fairwave.runs.experiment import digest
+from fairwave.scenario.parameters import Scenario
+
+LONGEST = 1e6
+"""Length of a copy, or of a mean gradient, beyond which a device does not compute with it: no honest model is near."""
+
+
+def is_hostile(task: Task, like: Mapping[str, np.ndarray]) -> bool:
+    """Whether what the access point sent has another layout than agreed, is not finite, or is too long to be honest."""
+    return any(
+        not fits(arrays, like) or not _length(arrays) <= LONGEST
+        for arrays in (task.copy, task.mean_gradient)
+        if arrays is not None
+    )
+
+
+def _length(arrays: NamedArrays) -> float:
+    """The length of all arrays together; NaN where anything is not finite."""
+    squares = sum(float(np.sum(np.square(array, dtype=np.float64))) for array in arrays.values())
+    return float(np.sqrt(squares))
 
 
 def is_unforeseen(task: Task, exchanges: bool) -> bool:
@@ -24,6 +47,12 @@ def is_out_of_turn(task: Task, state: ClientState, exchanges: bool) -> bool:
     if task.copy is None:
         return task.round != state.round or (exchanges and state.gradient is None)
     return task.round == state.round and digest_of(task.copy) != digest_of(state.copy)
+
+
+def agreement_digest(scenario: Scenario, scheme: str, noise: str) -> bytes:
+    """A digest of all that decides what a device releases. How many rounds there are to be may be changed later."""
+    described = scenario.model_dump(mode="json", exclude={"plugins": True, "run": {"num_rounds"}})
+    return hashlib.blake2b(json.dumps([described, scheme, noise], sort_keys=True).encode(), digest_size=16).digest()
 
 
 def digest_of(*parts: NamedArrays | None) -> bytes:

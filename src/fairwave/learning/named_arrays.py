@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
@@ -15,7 +15,12 @@ NamedArrays: TypeAlias = dict[str, np.ndarray]
 
 def named_arrays(tree: Tree) -> NamedArrays:
     """A tree's leaves by their path, such as `0.weight`."""
-    return {_name(path): np.asarray(leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+    return {name: np.asarray(leaf) for name, leaf in leaves_by_name(tree)}
+
+
+def leaves_by_name(tree: Tree) -> list[tuple[str, Any]]:
+    """A tree's leaves, whatever they are, each with its name."""
+    return [(_name(path), leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)]
 
 
 def tree_of(arrays: Mapping[str, np.ndarray], like: Tree) -> Tree:
@@ -26,7 +31,7 @@ def tree_of(arrays: Mapping[str, np.ndarray], like: Tree) -> Tree:
 
 def names_of(like: Tree) -> list[str]:
     """The names of a tree's leaves, in their order."""
-    return [_name(path) for path, _ in jax.tree_util.tree_leaves_with_path(like)]
+    return [name for name, _ in leaves_by_name(like)]
 
 
 def _name(path: tuple[object, ...]) -> str:

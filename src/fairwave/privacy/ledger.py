@@ -54,6 +54,8 @@ class RoundMessages:
     """Local steps of every device of the cell, as they are charged."""
     exchanged_gradients: bool
     reported_losses: bool
+    gradients: np.ndarray | None = None
+    """Gradients of every device of the cell, as they are charged; None for one of each that sent anything."""
     model_std: float = 0.0
     """Noise std in the access point's own model, where that is what proves."""
     model_sensitivity: float = 0.0

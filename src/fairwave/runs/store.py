@@ -27,6 +27,7 @@ from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import event_of, event_row, pack, unpack
 from fairwave.runs.plugin_check import plugins_of
 from fairwave.runs.seal import check_seal, remove_seal, seal
+from fairwave.runs.unfinished import read_unfinished, unfinished_file
 from fairwave.scenario.complaints import one_line
 from fairwave.scenario.parameters import STORED, Scenario
 
@@ -267,6 +268,15 @@ class RunStore:
     def ledgers(self) -> Ledgers:
         """The ledgers of all tracks that have begun."""
         return {track: ledger for track in self.order.tracks() if (ledger := self.releases(track))}
+
+    def unfinished(self) -> Ledgers:
+        """What devices may have released, at worst, in rounds that were begun and are not stored."""
+        found: dict[tuple[str, int], list[tuple[int, ReleaseEvent]]] = {}
+        for track in self.order.tracks():
+            begun = read_unfinished(unfinished_file(self.folder, track))
+            if begun is not None and begun.round >= self.summary(track).rounds:  # else a crash left the file behind
+                found[track] = [(begun.round, event) for event in begun.at_worst]
+        return found
 
     def layout(self, seed: int) -> Arrays | None:
         """Where a seed's devices stand and what they hold; None before its first round."""

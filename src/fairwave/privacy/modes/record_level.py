@@ -113,6 +113,8 @@ class RecordLevel(PrivacyMode):
     def events(self, enforced: Enforcement, messages: RoundMessages) -> list[ReleaseEvent]:
         """What devices sent, step by step; all that the access point sends is computed from that."""
         sent = np.union1d(messages.sent, np.flatnonzero(messages.steps))
+        if messages.gradients is not None:
+            sent = np.union1d(sent, np.flatnonzero(messages.gradients))
         steps = messages.steps[sent]
         private = [
             event(
@@ -128,7 +130,9 @@ class RecordLevel(PrivacyMode):
         ]
         if messages.exchanged_gradients:
             std, lost = enforced.exchange_noise_multiplier * enforced.clip_norm, enforced.rounding_delta
-            private.insert(0, event("gradient", "device", sent, std, enforced.clip_norm, lost_delta=lost))
+            count = np.ones(sent.shape, int) if messages.gradients is None else messages.gradients[sent]
+            exchanged = event("gradient", "device", sent, std, enforced.clip_norm, steps=count, lost_delta=count * lost)
+            private.insert(0, exchanged)
             private.append(event("gradient", "access point", messages.invited, basis="messages", subjects=sent))
         return [
             *private,
