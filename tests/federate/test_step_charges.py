@@ -18,6 +18,7 @@ from fairwave.data.sources import load
 from fairwave.errors import ScenarioError
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.client import DeviceClient
+from fairwave.federate.client_app import app_of
 from fairwave.federate.flower_records import ANSWER
 from fairwave.federate.protocol import Answer, Phase, Status, Task
 from fairwave.federate.settings import Settings
@@ -95,6 +96,12 @@ def test_tries_whose_end_is_unknown_are_taken_at_their_worst() -> None:
     assert (worst.steps.tolist(), worst.gradients.tolist()) == ([0, 4 * MOST, 0], [0, 2, 0])
 
 
+def _robbed(order: Order, home: Path, device: int) -> ClientApp:
+    """The program of a device that has lost all that it had written down, its account too."""
+    shutil.rmtree(home / f"device-{device}", ignore_errors=True)
+    return app_of(lambda: Agreement(order, HARDENED), home)
+
+
 @pytest.mark.slow
 def test_a_lost_client_state_hides_nothing(tmp_path: Path) -> None:
     """Device 0 loses its client state before every round: each new one begins at 0, and the ledger does not."""
@@ -104,7 +111,7 @@ def test_a_lost_client_state_hides_nothing(tmp_path: Path) -> None:
     def forgets(honest: ClientApp, message: Message, context: Context) -> Message:
         mine = int(context.node_config["partition-id"]) == 0 and message.metadata.message_type == "train.update"
         if mine:
-            shutil.rmtree(tmp_path / "run" / "devices" / "device-0", ignore_errors=True)
+            honest = _robbed(order, tmp_path / "run" / "devices", 0)
         reply = honest(message, context)
         if mine:
             sent.append(int(reply.content[ANSWER]["spent"]))
@@ -122,8 +129,7 @@ def test_devices_stop_before_their_budget_by_the_ledger_too(tmp_path: Path) -> N
 
     def forgets(honest: ClientApp, message: Message, context: Context) -> Message:
         if message.metadata.message_type == "train.update":
-            device = context.node_config["partition-id"]
-            shutil.rmtree(tmp_path / "run" / "devices" / f"device-{device}", ignore_errors=True)
+            honest = _robbed(order, tmp_path / "run" / "devices", int(context.node_config["partition-id"]))
         return honest(message, context)
 
     held = federated(order, tmp_path / "run", HARDENED, forgets)
