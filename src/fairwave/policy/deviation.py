@@ -49,7 +49,8 @@ def deviation_factor(
     positive = jnp.where(participating, jnp.maximum(score, 0.0), 0.0)
     best = yardstick(positive, participating)
     measurable = best > SMALLEST_YARDSTICK
-    current = jnp.where(measurable, 1.0 - positive / jnp.where(measurable, best, 1.0), 1.0)
+    # The difference first: a compiler may divide by multiplying with a rounded reciprocal, and the best must get 0.
+    current = jnp.where(measurable, (best - positive) / jnp.where(measurable, best, 1.0), 1.0)
     return jnp.where(participating, jnp.clip(current, 0.0, 1.0), last_deviation)
 
 

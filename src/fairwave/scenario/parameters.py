@@ -22,7 +22,7 @@ from fairwave.scenario.names import named
 from fairwave.scenario.partition_laws import Own, Partition
 from fairwave.scenario.peers import Peers
 from fairwave.scenario.placement_laws import Placement
-from fairwave.scenario.privacy_parameters import Privacy, Probability
+from fairwave.scenario.privacy_parameters import Privacy
 from fairwave.scenario.quantity import (
     CountEach,
     Energy,
@@ -110,8 +110,8 @@ class Radio(Group):
     """Largest Doppler shift, which correlates the fading of a device's rounds. Default: rounds are independent."""
     channel_error_std: NonNegative = 0.0
     """Error of the channel estimate: std of its real and of its imaginary part."""
-    outage_probability: Probability = 0.01
-    """Largest chance that an upload fails because the estimate was wrong."""
+    outage_probability: Annotated[float, *one(Limit(NUMBER, 1e-9, 0.999, low_allowed=True))] = 0.01
+    """Chance that an upload fails because the estimate was wrong."""
 
     @model_validator(mode="after")
     def _doppler_has_waves_to_shift(self) -> Radio:

@@ -198,3 +198,11 @@ def test_models_are_evaluated_at_the_cadence_and_nothing_else_changes(data):
             assert np.isfinite(getattr(all_known, name)).all() and np.isfinite(getattr(some, name)).all() == known
         for name in ("loss", "received_loss", "deviation", "noise_std"):
             assert (np.asarray(getattr(all_known, name)) == np.asarray(getattr(some, name))).all()
+
+
+@pytest.mark.parametrize("kind", ["literal", "update", "leave_one_out"])
+def test_the_best_device_deviates_by_exactly_nothing(kind: str, data: DataSet) -> None:
+    """Not by a rounding error either: a device's effort fit takes 0 for "expect nothing from working more"."""
+    run = cell(data, "proposed", f"privacy.similarity={kind}", "privacy.local_noise=false")
+    least = [float(np.min(record.deviation)) for _, record in rounds_of(run, 12)]
+    assert least == [0.0] * 12
