@@ -74,10 +74,6 @@ SCENARIOS = {
     "ridge of zero": (PAPER + b"[utility]\neffort_ridge = 0\n", "utility.effort_ridge"),
     "devices as text": (PAPER + b'[cell]\nnum_devices = "ten"\n', "cell.num_devices"),
     "unknown choice": (PAPER + b'[utility]\neffort_fit = "best"\n', "utility.effort_fit: 'best' is not a choice"),
-    "deadline too short": (
-        PAPER + b'[cell]\ndeadline_s = "50 ms"\n',
-        "is over before device 0 has done its compute.min_iterations",
-    ),
     "cap below minimum": (PAPER + b"[compute]\nmax_iterations = 3\n", "below min_iterations"),
     "near beyond far": (PAPER + b'[cell]\nplacement = { law = "linspace", near_m = 9, far_m = 3 }\n', "swap them"),
     "ring inside out": (

@@ -94,7 +94,11 @@ def test_fashion_like_idx_files(tmp_path: Path):
         (["cell.participants=5"], "exceeds num_devices 4"),
         (["data.refreshed_samples=10", "data.samples_per_device=unset"], "already holds all 15000 samples"),
         (["learning.layer_sizes=[784, 9]"], "make them fit"),
-        (["compute.min_iterations=1000000"], "is over before device 0"),
+        (
+            ["compute.min_iterations=1000000"],
+            "is over before devices 0, 1, 2, 3 have done their compute.min_iterations",
+        ),
+        (["compute.min_iterations=[10, 10, 1000, 10]"], "is over before device 2 has done its"),
     ],
 )
 def test_refused_in_one_line(overrides, said):

@@ -48,6 +48,23 @@ def run(capsys, monkeypatch):
     return lambda *arguments: fairwave(capsys, monkeypatch, *arguments)
 
 
+def test_a_device_that_is_too_slow_or_too_far_is_a_row_with_its_reason(run):
+    """One device that can never take part does not refuse the plan of a fleet."""
+    far = "cell.placement={law='list', distance_m=[50, 125, '200 km']}"
+    overrides = ("--set", "cell.num_devices=3", "--set", "compute.min_iterations=[10, 1000, 10]", "--set", far)
+    outcome = run("plan", "paper", "--no-fading", "--format", "json", *overrides)
+    assert outcome.code == 0, outcome.err
+    rows = json.loads(outcome.out)["policies"]["proposed"]["devices"]
+    assert [row["case"] for row in rows] == ["interior", "outage", "outage"]
+    assert [row["reason"] for row in rows] == [
+        "",
+        "its fewest iterations take longer than the deadline",
+        "full power does not carry its upload in time, in any draw",
+    ]
+    assert rows[0]["energy_j"] == pytest.approx(0.25, rel=0.01)
+    assert "its fewest iterations" in " ".join(run("plan", "paper", "--no-fading", *overrides).out.split())
+
+
 def test_json_has_every_column_and_the_regression_values(run):
     outcome = run("plan", "paper", "--no-fading", "--format", "json")
     assert outcome.code == 0 and outcome.err == ""

@@ -44,7 +44,7 @@ from fairwave.scenario.parameters import Radio
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.types import Count, Flag, FlagPerDevice, Key, PerDevice, Scalar
 from fairwave.wireless.fading import Channel
-from fairwave.wireless.hardware import distances_m
+from fairwave.wireless.hardware import distances_m, refuse_slow
 from fairwave.wireless.mobility import Motion, motions
 
 
@@ -129,6 +129,7 @@ class Devices:
         with double_precision():
             values, law = DeviceValues(scenario), scenario.cell.mobility
             self.fleet: Fleet = fleet(scenario, values)
+            refuse_slow(self.fleet.device)
             self.capacity_j = capacities_j(values, self.fleet.device)
             self._motion: Motion | None = None
             if isinstance(law, Radial):

@@ -31,7 +31,7 @@ from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.problem import most_iterations_in_time
 from fairwave.privacy.ledger import ReleaseEvent, RoundMessages
 from fairwave.scenario.per_device import DeviceValues
-from fairwave.wireless.hardware import devices, distances_m
+from fairwave.wireless.hardware import devices, distances_m, refuse_slow
 
 Answers = Mapping[int, Answer]
 """By device: only those that were found to be good."""
@@ -41,7 +41,9 @@ Answers = Mapping[int, Answer]
 def per_try(point: AccessPoint) -> PerTry:
     """The fewest and the most local steps that each device can do when it is asked once, and its gradients."""
     values = DeviceValues(point.scenario)
-    most = most_iterations_in_time(devices(point.scenario, values, distances_m(point.scenario, values)))
+    cell = devices(point.scenario, values, distances_m(point.scenario, values))
+    refuse_slow(cell)
+    most = most_iterations_in_time(cell)
     return PerTry(
         least_steps=point.least_charge().astype(np.int64),
         most_steps=np.broadcast_to(np.asarray(most), point.counts.shape).astype(np.int64),

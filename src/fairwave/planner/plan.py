@@ -21,7 +21,7 @@ from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.wireless.fading import NoFading
-from fairwave.wireless.hardware import distances_m
+from fairwave.wireless.hardware import distances_m, too_slow
 from fairwave.wireless.path_loss import path_loss_db
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST_DRAWS = 10_000_000
 DEFAULT_POLICIES = ("proposed", "max_power")
+TOO_SLOW = "its fewest iterations take longer than the deadline"
+OUT_OF_REACH = "full power does not carry its upload in time, in any draw"
 
 
 def plan(
@@ -73,6 +75,9 @@ def plan(
     for name in ("outage_fraction", "failed_upload_fraction"):
         variables[name] = (by_device, stacked(name))
     variables["case"] = (by_device, stacked("case"))
+    never = variables["outage_fraction"][1] == 1.0
+    if never.any():
+        variables["reason"] = (by_device, _reasons(never, too_slow(members.device)))
     if num_draws > 1:
         variables["case_fraction"] = ((*by_device, "case_name"), stacked("case_fraction"))
     if scenario.learning.smoothness is not None:
@@ -98,6 +103,12 @@ def plan(
             "fairwave_version": importlib.metadata.version("fairwave"),
         },
     )
+
+
+def _reasons(never: np.ndarray, slow: np.ndarray) -> np.ndarray:
+    """Why devices never take part, under every policy; empty for those that do."""
+    words = np.array(["", OUT_OF_REACH, TOO_SLOW], dtype=object)
+    return np.asarray(words[never.astype(int) + (never & slow[None, :])])
 
 
 def without_fading(scenario: Scenario) -> Scenario:

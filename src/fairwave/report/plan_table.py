@@ -31,6 +31,7 @@ _COLUMNS: tuple[_Column, ...] = (
     ("outage\n(%)", "outage_fraction", 1e2, "{:.2f}"),
 )
 _ESSENTIAL = ("local_iterations", "transmit_power_w", "uplink_rate_bps", "energy_j")
+_MOST_REASONS = 5
 _BATTERY = ("battery\n(rounds)", "battery_life_rounds", 1.0, "{:,.0f}")
 
 
@@ -59,7 +60,18 @@ def _device_table(plan: xr.Dataset, policy: str, rows: int, columns: Sequence[_C
         device = plan.isel(device=index)
         cells = [_cell(float(device[name]) * scale, form) for _, name, scale, form in columns]
         table.add_row(Text(str(device["device"].item())), *cells, str(device["case"].item()))
+    table.caption, table.caption_justify = _reasons(plan), "left"
     return table
+
+
+def _reasons(plan: xr.Dataset) -> str | None:
+    """Which devices never take part, and why; None if all do."""
+    if "reason" not in plan:
+        return None
+    never = np.flatnonzero(plan["reason"].values != "")
+    named = [f"device {plan['device'].values[at]}: {plan['reason'].values[at]}" for at in never[:_MOST_REASONS]]
+    more = [f"{never.size - _MOST_REASONS:,} more never take part"] if never.size > _MOST_REASONS else []
+    return "\n".join([*named, *more]) or None
 
 
 def _cell(value: float, form: str) -> str:

@@ -16,10 +16,15 @@ from fairwave.wireless.physical_device import Device
 from fairwave.wireless.placement import placed
 
 MOST_ITERATIONS = 1e9
+MOST_NAMED = 20
+"""Devices that an error names one by one."""
 
 
 def devices(scenario: Scenario, values: DeviceValues, distance_m: FloatColumn) -> Device:
-    """All devices of a scenario in one record; fields that all devices share stay scalars."""
+    """All devices of a scenario in one record; fields that all devices share stay scalars.
+
+    Some may be too slow to ever take part: `refuse_slow` refuses them, a plan reports them.
+    """
     radio, compute = scenario.radio, scenario.compute
     processor = compute.processor
     given = {
@@ -67,16 +72,28 @@ def _or(value: FloatColumn | None, default: float) -> FloatColumn:
     return np.asarray(default) if value is None else value
 
 
+def too_slow(device: Device) -> FloatColumn:
+    """A mask of the devices whose fewest iterations take all of the deadline or more."""
+    least_time_s = device.min_iterations * device.bits_per_iteration * device.seconds_per_bit
+    return np.atleast_1d(np.asarray(least_time_s >= device.deadline_s))
+
+
+def refuse_slow(device: Device) -> None:
+    """Refuse a cell in which some device could never take part; all of them are named."""
+    late = np.flatnonzero(too_slow(device))
+    if late.size:
+        more = f" and {late.size - MOST_NAMED} more" if late.size > MOST_NAMED else ""
+        listed = ", ".join(map(str, late[:MOST_NAMED])) + more
+        who = f"device {listed} has done its" if late.size == 1 else f"devices {listed} have done their"
+        raise ScenarioError(
+            f"cell.deadline_s: {float(device.deadline_s):g} s is over before {who} compute.min_iterations; lengthen "
+            "the deadline or lower min_iterations"
+        )
+
+
 def _check(arrays: dict[str, FloatColumn]) -> None:
     """What no single parameter can be blamed for."""
     least_time_s = arrays["min_iterations"] * arrays["bits_per_iteration"] * arrays["seconds_per_bit"]
-    late = np.flatnonzero(np.atleast_1d(least_time_s >= arrays["deadline_s"]))
-    if late.size:
-        needed = float(np.atleast_1d(least_time_s)[late[0]])
-        raise ScenarioError(
-            f"cell.deadline_s: {float(arrays['deadline_s']):g} s is over before device {late[0]} has done its "
-            f"compute.min_iterations ({needed:g} s); lengthen the deadline or lower min_iterations"
-        )
     room = np.minimum(arrays["deadline_s"] * arrays["min_iterations"] / least_time_s, arrays["max_iterations"])
     if np.max(room) > MOST_ITERATIONS:
         raise ScenarioError(
