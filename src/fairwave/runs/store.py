@@ -7,10 +7,12 @@ checkpoint's covers the round it stands on. Whatever is read has been compared w
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -267,6 +269,18 @@ class RunStore:
     def ledgers(self) -> Ledgers:
         """The ledgers of all tracks that have begun."""
         return {track: ledger for track in self.order.tracks() if (ledger := self.releases(track))}
+
+    def unfinished(self) -> Ledgers:
+        """What devices were asked for in rounds that are not stored, counted at its worst; nothing in simulations."""
+        return {}
+
+    def digests(self) -> dict[str, Any]:
+        """By which this run can be recognised: SHA-256 of its scenario, and the last digest of each track's chain."""
+        with failures(self.path):
+            begun = self._connection.execute("SELECT scheme, seed FROM track ORDER BY scheme, seed").fetchall()
+        tracks = [Track(*row) for row in begun]
+        chains = {f"{t.scheme} {t.seed}": self._standing(t, self.summary(t).rounds).hex() for t in tracks}
+        return {"scenario": hashlib.sha256(self._described["scenario"].encode()).hexdigest(), "chains": chains}
 
     def layout(self, seed: int) -> Arrays | None:
         """Where a seed's devices stand and what they hold; None before its first round."""
