@@ -25,9 +25,8 @@ def privacy_filter(scenario: Scenario, counts_by_seed: Mapping[int, np.ndarray])
             continue
         sampling = enforced.sampling if mode.counts_steps else np.ones(counts.shape)
         alike: dict[tuple[float, float, int], list[int]] = {}
-        for device, kind in enumerate(
-            zip(sampling.tolist(), enforced.lost_delta.tolist(), enforced.budget.tolist(), strict=True)
-        ):
+        columns = (map(float, sampling), map(float, enforced.lost_delta), map(int, enforced.budget))
+        for device, kind in enumerate(zip(*columns, strict=True)):
             alike.setdefault(kind, []).append(device)
         for (share, lost, most), devices in alike.items():
             row = {"sampling": share, "lost_delta": lost, "most_releases": most}
