@@ -46,9 +46,7 @@ def cost(releases, delta):
 
 def worst(accounts, delta):
     """The largest epsilon of any account; an account counts releases by kind and has its lost delta under None."""
-    return max(
-        cost(frozenset((*kind, n) for kind, n in one.items() if kind and n), delta - one[None]) for one in accounts
-    )
+    return max(cost(frozenset((*k, n) for k, n in one.items() if k and n), delta - one[None]) for one in accounts)
 
 
 def add_up(events):
