@@ -17,6 +17,9 @@ from fairwave.extensions import SCHEMES
 from fairwave.privacy.ledger import Ledgers, RoundMessages
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.report.privacy_statement import StatedRun, statement
+from fairwave.runs.history import Session
+from fairwave.runs.order import Order, Track
+from fairwave.runs.store import RunStore
 from fairwave.scenario.loading import load_scenario
 from fairwave.signing import canonical, signed
 
@@ -85,6 +88,24 @@ def made_up(
         for seed in seeds
     }
     return StatedRun(scenario, ledgers, {}, dict.fromkeys(seeds, held), {"scenario": "", "chains": {}})
+
+
+def stored(folder: Path, run: StatedRun) -> Path:
+    """A run's folder, with rounds that say nothing but what was released."""
+    schemes, seeds = (tuple(dict.fromkeys(track[at] for track in run.ledgers)) for at in (0, 1))
+    rounds = max(at + 1 for ledger in run.ledgers.values() for at, _ in ledger)
+    order = Order(run.scenario, schemes, seeds, rounds)
+    folder.mkdir(parents=True)
+    store = RunStore.create(folder, order)
+    store.extend(order, Session("2026-01-02T03:04:05+00:00", "fairwave run", "a machine", "{}"))
+    empty = {"loss": np.zeros(4), "global_loss": np.zeros(()), "test_accuracy": np.zeros(())}
+    for track, ledger in run.ledgers.items():
+        store.begin(Track(*track), bytes(32), {"samples": run.counts[track[1]][:, None]})
+        for number in range(rounds):
+            events = [event for at, event in ledger if at == number]
+            store.append(Track(*track), number, empty, events, b"state", ended=None)
+    store.close()
+    return folder
 
 
 def sealed(run: StatedRun, key: Ed25519PrivateKey | None = KEY) -> bytes:
