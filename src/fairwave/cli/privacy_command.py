@@ -85,6 +85,8 @@ def privacy(
     if account.together is not None:
         typer.echo(f"{account.together.audience}: {_cost(account.together, account.delta)}")
         typer.echo(textwrap.fill(f"({account.together_note})", WIDTH, initial_indent="  ", subsequent_indent="  "))
+    for line in account.unfinished:
+        typer.echo(line)
     _print_words(account)
 
 
@@ -129,8 +131,6 @@ def _print_scheme(scheme: SchemeAccount, delta: float) -> None:
             typer.echo(f"    {exposure.reason}")
     if any(exposure.derived for exposure in scheme.exposures):
         typer.echo("    (all that the access point sends is computed from what it received, which costs nothing more)")
-    for line in scheme.unfinished:
-        typer.echo(f"    ({line})")
     if scheme.devices:
         typer.echo("  device     steps       sampling rate  noise multiplier   epsilon")
     for device, account in scheme.devices.items():

@@ -12,6 +12,9 @@ SENTENCE = (
     "Nominal, not a guarantee: the sensitivity is assumed, noise levels depend on raw data, and the access point's own "
     "model is never noised."
 )
+SEEDED = (
+    "In a simulation all noise comes from a seeded generator and protects nobody: who knows the seed can take it off."
+)
 
 
 @dataclasses.dataclass(frozen=True)

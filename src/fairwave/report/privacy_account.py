@@ -36,8 +36,6 @@ class SchemeAccount:
     """Totals that are no guarantee, where nothing is proved and copies have noise."""
     devices: dict[int, Account]
     """What each device sent; those that spent most, if there are many. Empty where nothing is proved about it."""
-    unfinished: list[str]
-    """A sentence for every round that devices were asked in and that was not concluded."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +49,8 @@ class RunAccount:
     """All schemes and seeds, published together; None if nothing was told."""
     together_note: str
     """How that was added up."""
+    unfinished: list[str]
+    """A sentence for every round that devices were asked in and that was not concluded."""
     claims: list[str]
 
     @property
@@ -86,6 +86,11 @@ def run_account(
         schemes=worst,
         together=published_together(whole, scenario.privacy.delta, trusted=mode.trusts_access_point),
         together_note=ONE_SEED if len({seed for _, seed in whole}) == 1 else SEVERAL_SEEDS,
+        unfinished=[
+            f"{scheme} with seed {seed}: asked in round {number + 1}, not concluded: counted at its worst"
+            for (scheme, seed), tries in asked.items()
+            for number in sorted({number for number, _ in tries})
+        ],
         claims=mode.claims(scenario),
     )
 
@@ -112,10 +117,6 @@ def _account(
         exposures=exposures(events, privacy.delta, coalition),
         nominal=nominal_of(privacy, scheme, ledger),
         devices=dict(sorted(devices.items())),
-        unfinished=[
-            f"asked in round {number + 1}, not concluded: counted at its worst"
-            for number in sorted({number for number, _ in asked})
-        ],
     )
 
 

@@ -43,11 +43,7 @@ def privacy_section(account: RunAccount, results: xr.Dataset) -> str:
             f"<h3>Privacy: mode '{account.scenario.privacy.mode}'</h3>",
             sentences,
             table(heads, rows),
-            *(
-                f"<p>{html.escape(f'{scheme.scheme} with seed {scheme.seed}: {line}.')}</p>"
-                for scheme in account.schemes
-                for line in scheme.unfinished
-            ),
+            *(f"<p>{html.escape(line)}.</p>" for line in account.unfinished),
             listed,
             _attack(results),
         )

@@ -13,7 +13,7 @@ from fairwave.privacy.disclosure import Source
 from fairwave.privacy.ledger import ReleaseEvent, RoundMessages, event
 from fairwave.privacy.modes.enforcement import Enforcement
 from fairwave.privacy.modes.mode import PrivacyMode
-from fairwave.privacy.nominal_totals import SENTENCE, RealisedNominal
+from fairwave.privacy.nominal_totals import SEEDED, SENTENCE, RealisedNominal
 from fairwave.privacy.sampling import sampling_probability
 from fairwave.privacy.spending import Account
 from fairwave.scenario.parameters import Scenario
@@ -78,7 +78,7 @@ class Nominal(PrivacyMode):
 
     def claims(self, scenario: Scenario) -> list[str]:
         """That there is no claim."""
-        return [SENTENCE, self.adversary]
+        return [SENTENCE, self.adversary, SEEDED]
 
     def conclusion(self) -> str:
         """That no guarantee may be quoted."""
