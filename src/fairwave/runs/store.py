@@ -285,7 +285,7 @@ class RunStore:
         return {}
 
     def digests(self) -> dict[str, Any]:
-        """By which this run can be recognised: SHA-256 of its scenario, and the last digest of each track's chain."""
+        """Digests that identify this run: SHA-256 of its scenario, and the last digest of each track's chain."""
         with failures(self.path):
             begun = self._connection.execute("SELECT scheme, seed FROM track ORDER BY scheme, seed").fetchall()
         tracks = [Track(*row) for row in begun]
