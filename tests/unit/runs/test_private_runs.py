@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from fairwave.errors import StoreError
+from fairwave.extensions import PRIVACY_MODES
 from fairwave.runs import session
+from fairwave.runs import store as store_module
 from fairwave.runs.experiment import Experiment
 from fairwave.runs.folder import make_folder
 from fairwave.runs.order import Order, Track
@@ -87,6 +89,17 @@ def test_where_nothing_is_proved_fingerprints_stay_as_they_were(tmp_path: Path):
     begun(tmp_path / "run", "paper-clean").close()
     assert not (tmp_path / "run" / SALT).exists()
     assert PRINT in (tmp_path / "run" / "run.sqlite").read_bytes()
+
+
+def test_a_run_from_before_there_were_salts_goes_on_without_one(tmp_path: Path, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr(store_module, "mode_of", lambda privacy: PRIVACY_MODES["paper"])
+        begun(tmp_path / "run").close()
+    store = RunStore(tmp_path / "run", write=True)
+    store.begin(TRACK, PRINT, {})
+    with pytest.raises(StoreError, match="have changed since"):
+        store.begin(TRACK, bytes(32), {})
+    store.close()
 
 
 @pytest.mark.parametrize(
