@@ -82,7 +82,7 @@ class PrivacyMode(abc.ABC):
     A trusted one adds the noise that proves and hears every update as it is; a curious one does as agreed, and reads
     all that it is sent; a malicious one sends whatever it likes.
     """
-    adversary: ClassVar[str]
+    adversary: ClassVar[str] = "Access point: this privacy mode does not say what it may be."
     """The same in words, with what a worse one could do."""
     uncovered: ClassVar[frozenset[Source]] = frozenset({Source.HOLDINGS, Source.TRAINING_DATA, Source.TIMING})
     """Origins of stored values for which nothing is proved."""
