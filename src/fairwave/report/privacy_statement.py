@@ -21,13 +21,13 @@ from fairwave.privacy.ledger import Ledger, Ledgers, rounds_of, with_unfinished
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.privacy.publication import published_together
 from fairwave.privacy.spending import Spending
+from fairwave.report.allowances import allowances
 from fairwave.report.privacy_account import (
     ONE_SEED,
     SEVERAL_SEEDS,
     nominal_of,
     pools_to_least_noisy,
 )
-from fairwave.report.privacy_filter import privacy_filter
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.privacy_parameters import Privacy
 
@@ -55,7 +55,7 @@ def statement(run: StatedRun, coalition: int | None = None) -> Document:
     scenario, privacy, whole = run.scenario, run.scenario.privacy, with_unfinished(run.ledgers, run.unfinished)
     mode = mode_of(privacy)
     together = published_together(whole, privacy.delta, trusted=mode.trusts_access_point)
-    allowed = privacy_filter(scenario, run.counts)
+    allowed = allowances(scenario, run.counts)
     totals = [row for track in whole for row in _totals(privacy, track, whole[track], coalition)]
     totals.append(_total("all", "all", "everything together", 0.0 if together is None else together.epsilon))
     totals += [] if allowed is None else _filter_totals(allowed)

@@ -1,4 +1,4 @@
-"""The budget that was fixed before the first round, device by device: the privacy filter of a statement."""
+"""The releases that a budget allows each device, fixed before the first round: the privacy filter of a statement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairwave.scenario.parameters import Scenario
 
 
 @double_precision()
-def privacy_filter(scenario: Scenario, counts_by_seed: Mapping[int, np.ndarray]) -> dict[str, Any] | None:
+def allowances(scenario: Scenario, counts_by_seed: Mapping[int, np.ndarray]) -> dict[str, Any] | None:
     """For every seed, how many releases each device may make, from how many samples it holds; None without a budget."""
     privacy, mode = scenario.privacy, mode_of(scenario.privacy)
     if privacy.max_epsilon is None:
