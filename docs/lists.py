@@ -10,15 +10,17 @@ import re
 import sys
 from pathlib import Path
 
-from fairwave.extensions import BEHAVIOURS, DEFENCES, SCHEMES
+from fairwave.extensions import BEHAVIOURS, DEFENCES, PRIVACY_MODES, SCHEMES
 
 DOCS = Path(__file__).parent
-FILES = (DOCS / "schemes.md", DOCS / "adversaries.md")
+FILES = (DOCS / "schemes.md", DOCS / "adversaries.md", DOCS / "privacy.md")
 PLACE = re.compile(r"(<!-- list: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def table(name: str) -> str:
     """One list as a table."""
+    if name == "not_private":
+        return _not_private()
     members = {
         "schemes": SCHEMES,
         "behaviours": BEHAVIOURS,
@@ -32,6 +34,21 @@ def table(name: str) -> str:
         heads.append("Strength by default")
         for row, each in zip(rows, builtin, strict=True):
             row.append("" if each.strength is None else f"{each.strength:g}")
+    return _as_table(heads, rows)
+
+
+def _not_private() -> str:
+    """What modes that prove something leave uncovered, field by field."""
+    modes = [mode for mode in PRIVACY_MODES.values() if mode.proves]
+    reasons = {name: reason for mode in modes for name, reason in mode.not_private().items()}
+    rows = [
+        [f"`{name}`", reason, ", ".join(f"`{mode.name}`" for mode in modes if name in mode.not_private())]
+        for name, reason in reasons.items()
+    ]
+    return _as_table(["Field", "Why it is not private", "In mode"], rows)
+
+
+def _as_table(heads: list[str], rows: list[list[str]]) -> str:
     lines = [heads, ["---"] * len(heads), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 

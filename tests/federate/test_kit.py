@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    load_pem_private_key,
+    load_pem_public_key,
+    load_ssh_private_key,
+    load_ssh_public_key,
+)
 from cryptography.x509.verification import PolicyBuilder, Store
 
 from fairwave.errors import OutputError, ScenarioError
@@ -43,13 +49,20 @@ def test_every_machine_has_a_folder(kit: Path) -> None:
 def test_private_keys_are_private_and_where_they_belong(kit: Path) -> None:
     keys = {path.relative_to(kit).as_posix() for path in kit.rglob("*.key")}
     nodes = {f"node-{device}/node.key" for device in range(3)}
-    assert keys == {"authority/ca.key", "access-point/server.key", *nodes}
+    assert keys == {"authority/ca.key", "access-point/server.key", "access-point/statement.key", *nodes}
     for path in kit.rglob("*.key"):
         assert path.stat().st_mode & 0o077 == 0, path
     for device in range(3):
         private = load_ssh_private_key((kit / f"node-{device}" / "node.key").read_bytes(), None)
         public = load_ssh_public_key((kit / "access-point" / "known_keys" / f"{device}.pub").read_bytes())
         assert private.public_key() == public
+
+
+def test_the_access_point_can_sign_statements(kit: Path) -> None:
+    private = load_pem_private_key((kit / "access-point" / "statement.key").read_bytes(), None)
+    public = load_pem_public_key((kit / "access-point" / "statement.pub").read_bytes())
+    assert isinstance(private, Ed25519PrivateKey) and isinstance(public, Ed25519PublicKey)
+    public.verify(private.sign(b"a statement"), b"a statement")
 
 
 def test_the_certificate_is_good_for_its_names_and_no_others(kit: Path) -> None:

@@ -21,10 +21,14 @@ def export(
 ) -> None:
     """Write a run's results, every value of every scheme, seed, round and device.
 
+    Values that the run's privacy mode does not cover are marked: by the attribute 'private' of a NetCDF variable, by
+    the metadata of a Parquet column, and for CSV, which has no place for it, by a note.
+
     Example:  fairwave export runs/paper --to results.nc
     """
     from fairwave.plugins import load_plugins
-    from fairwave.report.run_export import ENDINGS, export_results
+    from fairwave.privacy.modes.mode import mode_of
+    from fairwave.report.run_export import ENDINGS, export_results, marked_columns, result_rows, with_marks
     from fairwave.runs.session import results
     from fairwave.runs.store import RunStore
 
@@ -32,6 +36,12 @@ def export(
         raise ArgumentError(f"--to {to}: unknown ending '{to.suffix}'; choose from {', '.join(ENDINGS)}")
     load_plugins(plugins or ())
     store = RunStore(run)
-    export_results(results(store), to)
+    mode = mode_of(store.order.scenario.privacy)
+    marked = with_marks(results(store), mode.not_private())
     store.close()
+    export_results(marked, to)
     typer.echo(f"wrote {to}", err=True)
+    if to.suffix.lower() == ".csv":
+        written = set(result_rows(marked.isel(round=[0])).column_names)
+        exact = ", ".join(name for name in marked_columns(marked) if name in written)
+        typer.echo(f"not private in mode '{mode.name}': {exact}", err=True)

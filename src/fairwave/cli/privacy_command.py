@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import enum
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fairwave.cli.arguments import RunFolder
 from fairwave.cli.scenario_command import Plugins
-from fairwave.errors import StoreError
+from fairwave.errors import ArgumentError, OutputError, StoreError
+from fairwave.signing import KEY
 
 if TYPE_CHECKING:
     from fairwave.privacy.exposure import Exposure
     from fairwave.report.privacy_account import RunAccount, SchemeAccount
+    from fairwave.runs.store import RunStore
 
 WIDTH = 110
+
+
+class Form(enum.StrEnum):
+    """How the account is given."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 def privacy(
@@ -23,31 +34,90 @@ def privacy(
     coalition: Annotated[
         int | None, typer.Option(min=1, help="Devices that pool what they hear. Default: all of them.")
     ] = None,
+    form: Annotated[
+        Form,
+        typer.Option("--format", show_default=False, help="Text (default), or a statement that others can verify."),
+    ] = Form.TEXT,
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            show_default=False,
+            help=f"Private key (Ed25519, PEM) to sign a statement with. Default: {KEY} in RUN or the folder above it.",
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File for a statement. Default: standard output.")] = None,
     plugins: Plugins = None,
 ) -> None:
     """Account for a run: epsilon per audience from its ledger, and what the paper's rules would quote beside it.
 
     A message whose sensitivity the code does not enforce costs infinity, whatever its noise: no guarantee is printed
-    that is not proved.
+    that is not proved. A statement (--format json) has all events and is signed; examples/verify_statement.py of the
+    sources recomputes every epsilon in it without fairwave.
 
-    Example:  fairwave privacy runs/paper
+    Examples:
+
+      fairwave privacy runs/paper
+
+      fairwave privacy runs/fair --format json --key statement.key --out statement.json
     """
     from fairwave.plugins import load_plugins
     from fairwave.report.privacy_account import run_account
     from fairwave.runs.store import RunStore
 
+    if form is Form.TEXT and (key is not None or out is not None):
+        raise ArgumentError("--key and --out: go with a statement; add --format json, or leave them out")
     load_plugins(plugins or ())
     store = RunStore(run)
-    order, ledgers = store.order, store.ledgers()
-    store.close()
-    account = run_account(order.scenario, ledgers, coalition)
+    try:
+        order, ledgers, unfinished = store.order, store.ledgers(), store.unfinished()
+        if not ledgers and not unfinished:
+            raise StoreError(f"{run}: no round is stored yet; run 'fairwave resume {run}'")
+        if form is Form.JSON:
+            _write_statement(store, coalition, key, out)
+            return
+    finally:
+        store.close()
+    account = run_account(order.scenario, ledgers, unfinished, coalition)
     seeds = ", for the seed that costs most" if len(order.seeds) > 1 else ""
-    if not account.schemes:
-        raise StoreError(f"{run}: no round is stored yet; run 'fairwave resume {run}'")
     typer.echo(f"privacy.mode '{account.scenario.privacy.mode}', at delta {account.delta:g}{seeds}\n")
     for scheme in account.schemes:
         _print_scheme(scheme, account.delta)
+    if account.together is not None:
+        typer.echo(f"{account.together.audience}: {_cost(account.together, account.delta)}")
+        typer.echo(textwrap.fill(f"({account.together_note})", WIDTH, initial_indent="  ", subsequent_indent="  "))
+    for line in account.unfinished:
+        typer.echo(line)
     _print_words(account)
+
+
+def _write_statement(store: RunStore, coalition: int | None, key: Path | None, out: Path | None) -> None:
+    """Write a statement, signed with the key that was given or the one beside the run."""
+    from fairwave.report.privacy_statement import StatedRun, statement
+    from fairwave.signing import signed, signing_key
+
+    beside = (place / KEY for place in (store.folder, store.folder.resolve().parent))
+    found = key or next((path for path in beside if path.exists()), None)
+    signer = None if found is None else signing_key(found)
+    order = store.order
+    layouts = {seed: layout for seed in order.seeds if (layout := store.layout(seed)) is not None}
+    stated = StatedRun(
+        scenario=order.scenario,
+        ledgers=store.ledgers(),
+        unfinished=store.unfinished(),
+        counts={seed: layout["samples"].sum(axis=1) for seed, layout in layouts.items()},
+        digests=store.digests(),
+    )
+    content = signed(statement(stated, coalition), signer)
+    if out is None:
+        typer.echo(content.decode(), nl=False)
+    else:
+        try:
+            out.write_bytes(content)
+        except OSError as error:
+            raise OutputError(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
+        typer.echo(f"wrote {out}", err=True)
+    if signer is None:
+        typer.echo(f"the statement is not signed: there is no {KEY} beside the run; give --key to sign it", err=True)
 
 
 def _print_scheme(scheme: SchemeAccount, delta: float) -> None:

@@ -49,6 +49,7 @@ def write(runs: list[tuple[str, Path]], folder: Path) -> None:
 
 
 def _read(name: str, folder: Path) -> RunReport:
+    from fairwave.privacy.ledger import with_unfinished
     from fairwave.report.figure_data import panels
     from fairwave.report.privacy_account import run_account
     from fairwave.report.privacy_history import epsilon_panels
@@ -59,7 +60,8 @@ def _read(name: str, folder: Path) -> RunReport:
 
     store = RunStore(folder)
     dataset, toml = results(store), to_toml(store.order.scenario)
-    scenario, ledgers, notes = store.order.scenario, store.ledgers(), ended_early(store)
+    scenario, notes = store.order.scenario, ended_early(store)
+    ledgers, unfinished = store.ledgers(), store.unfinished()
     store.close()
-    figures = [*panels(dataset), *epsilon_panels(scenario.privacy, ledgers)]
-    return RunReport(name, dataset, toml, figures, run_account(scenario, ledgers), notes)
+    figures = [*panels(dataset), *epsilon_panels(scenario.privacy, with_unfinished(ledgers, unfinished))]
+    return RunReport(name, dataset, toml, figures, run_account(scenario, ledgers, unfinished), notes)

@@ -99,13 +99,14 @@ def _remove_ours(folder: Path) -> list[str]:
     from fairwave.report.page import FILE as PAGE
     from fairwave.runs.database import FILE, LOCK
     from fairwave.runs.folder import DEVICES, LOG, LOGS, MODELS, SECRET
+    from fairwave.runs.salt import FILE as SALT
     from fairwave.runs.seal import FILE as SEAL
 
     with (folder / FILE).open("rb") as stream:
         if stream.read(15) not in (b"SQLite format 3", b""):
             raise StoreError(f"{folder / FILE}: not a run of fairwave; remove it by hand if you want to")
     figures = folder / FIGURES
-    ours = [folder / name for name in (FILE, f"{FILE}-journal", SEAL, PAGE, LOCK)]
+    ours = [folder / name for name in (FILE, f"{FILE}-journal", SEAL, SALT, PAGE, LOCK)]
     ours += [path for form in ("svg", "pdf") for path in figures.glob(f"*.{form}")]
     ours += [folder / LOG, folder / SECRET, *folder.glob("asked-*.json")]
     for path in ours:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import ipaddress
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairwave.errors import ArgumentError
+from fairwave.private_files import write_private
 
 CURVE = ec.SECP384R1()
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*")
@@ -84,12 +84,6 @@ def check_host(host: str) -> None:
             raise ArgumentError(
                 f"--host {host!r}: neither an address nor a host name; give one such as ap.example.org or 192.0.2.7"
             ) from None
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """A file that only its owner can read, from the first moment."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as handle:
-        handle.write(content)
 
 
 def _builder(

@@ -10,6 +10,7 @@ from fairwave.errors import OutputError
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.app_folder import write_app
 from fairwave.federate.credentials import Authority, check_host, make_device_key
+from fairwave.signing import KEY, PUBLIC, make_signing_key
 
 _FIRST = """\
 #!/bin/sh
@@ -123,6 +124,8 @@ _README = """\
    does not authenticate whoever starts runs there.
 4. Devices: `./start.sh`.
 5. Access point: `./run.sh`. The run is in `access-point/run`: `fairwave report run`, `fairwave privacy run`.
+6. Access point: `fairwave privacy run --format json --out statement.json` writes a privacy statement, signed with
+   `statement.key`. Whoever is to verify it needs `statement.pub`, over a channel that they trust.
 
 Ctrl-C in `./run.sh` ends the display, not the run: `./flwr.sh list` names it, `./flwr.sh stop RUN federation` ends it.
 After a crash or a stop, start what has stopped, then `./register.sh` if the access point was restarted, then
@@ -146,6 +149,7 @@ def write_kit(folder: Path, agreement: Agreement, hosts: Sequence[str], port: in
     authority = Authority.make(days)
     authority.write(point / "ca.crt", safe / "ca.key")
     authority.issue([*hosts, "localhost", "127.0.0.1"], days, point / "server.crt", point / "server.key")
+    make_signing_key(point / KEY, point / PUBLIC)
     write_app(point / "app", agreement, Path("run"), Path("known_keys"), "./run.sh")
     _script(point / "start.sh", "Starts the access point's SuperLink.", _START, words)
     _script(point / "gate.sh", "Opens the access point to its devices.", _GATE, words)

@@ -8,13 +8,15 @@ sensitivity, nothing bounds what it tells: the cost is infinite, whatever noise 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.privacy.spending import Account, Spending, received_by
+
+ACCESS_POINT = "access point"
+"""The audience that hears every device."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +38,7 @@ def exposures(events: Sequence[ReleaseEvent], delta: float, coalition: int | Non
     """Access point, any other device, a coalition of so many others (left out: all), the public."""
     sent = [event for event in events if event.sender == "device"]
     received = [event for event in events if event.sender == "access point"]
-    found = [_worst("access point", Spending().add(sent).accounts(), delta)]
+    found = [worst_account(ACCESS_POINT, Spending().add(sent).accounts(), delta)]
     listeners = np.unique(np.concatenate([event.devices for event in received])) if received else np.array([], int)
     if found[0] is not None and listeners.size and all(event.basis == "messages" for event in received):
         found += [
@@ -46,7 +48,7 @@ def exposures(events: Sequence[ReleaseEvent], delta: float, coalition: int | Non
     elif listeners.size:
         # One more than asked for, in case the device in question is among the best placed: an upper bound.
         found += [
-            _worst(name, received_by(received, _best_placed(received, listeners, size + 1)), delta)
+            worst_account(name, received_by(received, _best_placed(received, listeners, size + 1)), delta)
             for name, size in (
                 ("any other device", 1),
                 (_together(coalition or listeners.size, listeners.size), coalition or listeners.size),
@@ -61,15 +63,20 @@ def _together(size: int, of: int) -> str:
 
 
 def _best_placed(received: Sequence[ReleaseEvent], listeners: np.ndarray, size: int) -> np.ndarray:
-    """The devices whose copies have the least noise in all: the coalition that knows most, if no level ever crosses."""
-    precision = dict.fromkeys(listeners.tolist(), 0.0)
-    for event in received:
-        for device, std in zip(event.devices.tolist(), event.noise_std.tolist(), strict=True):
-            precision[device] += 1.0 / std**2 if std > 0.0 else math.inf
-    return np.array(sorted(precision, key=lambda device: -precision[device])[:size])
+    """The coalition of a size to which `received_by` gives the largest total: who heard the latest copies, and most.
+
+    Since every round is counted at the least noise in anybody's copy, and a model tells of all rounds before it, what
+    members know follows from the last copy that any of them heard. No other coalition of the size is given more,
+    whoever was least noisy when: an upper bound over time.
+    """
+    standing = {device: (-1, 0) for device in listeners.tolist()}
+    for position, event in enumerate(received):
+        for device in event.devices.tolist() if event.basis == "data" else ():
+            standing[device] = (position, standing[device][1] + 1)
+    return np.array(sorted(standing, key=standing.__getitem__, reverse=True)[:size])
 
 
-def _worst(audience: str, accounts: Mapping[int, Account], delta: float) -> Exposure | None:
+def worst_account(audience: str, accounts: Mapping[int, Account], delta: float) -> Exposure | None:
     """A record belongs to one device, so that what is told about several does not add up: the worst counts."""
     costs = {device: accounts[device].epsilon(delta) for device in _candidates(accounts)}
     if not costs:

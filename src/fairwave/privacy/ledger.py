@@ -68,6 +68,11 @@ Ledgers: TypeAlias = Mapping[tuple[str, int], Ledger]
 """The ledger of each scheme and seed."""
 
 
+def with_unfinished(ledgers: Ledgers, unfinished: Ledgers) -> Ledgers:
+    """The ledgers with, at the end of each, what devices were asked for in a round that was not concluded."""
+    return {track: [*ledgers.get(track, ()), *unfinished.get(track, ())] for track in {**ledgers, **unfinished}}
+
+
 def rounds_of(ledger: Ledger) -> int:
     """Rounds that a ledger covers."""
     return max((number + 1 for number, _ in ledger), default=0)

@@ -1,9 +1,11 @@
-"""Noise for many recipients of one vector that no coalition can average away.
+"""Noise for many recipients of one vector that no coalition can average away within a round.
 
 Sort the recipients by noise level; each next one's noise is the one before plus an independent increment, as in a
 Brownian motion stopped at different times. Every recipient's own noise is what it would have been, and any coalition's
 copies are its least-noisy member's copy plus noise that has nothing to do with the vector: it learns what that member
-knows, and no more. This is the corner-wave covariance of Li, Chen, Li and Zhang (TKDE 2012) and the diffusion of
+knows, and no more. That holds for the copies of one vector, of one round. Over rounds, members who take turns at being
+least noisy know more together than each of them: per round what the least noisy knows, which the accounts add up.
+This is the corner-wave covariance of Li, Chen, Li and Zhang (TKDE 2012) and the diffusion of
 Koufogiannis and Pappas (arXiv:1511.06253), applied to copies of a model.
 """
 

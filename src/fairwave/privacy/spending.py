@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -32,6 +33,14 @@ class Account:
     def steps(self) -> int:
         """Releases in all."""
         return sum(self.releases.values())
+
+    def plus(self, other: Account) -> Account:
+        """What both tell together, if they tell about the same device."""
+        releases = dict(self.releases)
+        for kind, count in other.releases.items():
+            releases[kind] = releases.get(kind, 0) + count
+        unproven = tuple(dict.fromkeys((*self.unproven, *other.unproven)))
+        return Account(self.messages + other.messages, releases, self.lost_delta + other.lost_delta, unproven)
 
 
 class Spending:
@@ -90,7 +99,8 @@ def received_by(events: Iterable[ReleaseEvent], members: np.ndarray) -> dict[int
     """What some devices, pooling all they hear, are told about each device.
 
     Copies of one round are nested: together they tell what the least noisy of them tells. A model holds what all rounds
-    before it have added: whoever hears one is told of the rounds that it missed as well.
+    before it have added: whoever hears one is told of the rounds that it missed as well. Every round is counted at the
+    least noise that anybody's copy has, so that members who take turns at being least noisy are counted in full.
     """
     totals: dict[int, dict[Kind, int]] = {}
     messages: dict[int, int] = {}
@@ -104,17 +114,22 @@ def received_by(events: Iterable[ReleaseEvent], members: np.ndarray) -> dict[int
         missed.append(event)
         if not heard.any():
             continue
-        if event.proven_sensitivity is None:
-            unproven[described(event)] = None
         for subject in event.subjects.tolist():
             messages[subject] = messages.get(subject, 0) + int(heard.sum())
         for one in missed:
+            if one.proven_sensitivity is None:
+                unproven[described(one)] = None
             for subject in one.subjects.tolist():
                 messages.setdefault(subject, 0)
                 releases = totals.setdefault(subject, {})
                 lost[subject] = lost.get(subject, 0.0) + float(one.lost_delta.max(initial=0.0))
                 if one.proven_sensitivity is not None:
-                    kind = (float(one.noise_std.min()) / one.proven_sensitivity, 1.0)
+                    # A round that nobody heard has no level on the ledger: the next model then proves nothing.
+                    kind = (
+                        float(one.noise_std.min(initial=math.inf if one.devices.size else 0.0))
+                        / one.proven_sensitivity,
+                        1.0,
+                    )
                     releases[kind] = releases.get(kind, 0) + 1
         missed.clear()
     return {

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fairwave.errors import OutputError
 from fairwave.privacy.modes.mode import mode_of
+from fairwave.private_files import as_private_as_its_folder
 from fairwave.report.section import RunReport, section
 from fairwave.report.static_figures import write_figures
 
@@ -21,7 +22,7 @@ def write_report(runs: list[RunReport], folder: Path) -> Path:
     """Write the page and the figures into a folder; the page's path."""
     for run in runs:
         write_figures(run.panels, folder / FIGURES / run.name if len(runs) > 1 else folder / FIGURES)
-    return write_page(
+    path = write_page(
         folder / FILE,
         title="fairwave: " + ", ".join(run.name for run in runs),
         opening="Federated learning over a wireless cell, trained for real: every scheme of a run met the same data, "
@@ -29,6 +30,9 @@ def write_report(runs: list[RunReport], folder: Path) -> Path:
         sections="".join(section(run, number) for number, run in enumerate(runs, start=1)),
         conclusions=conclusions(runs),
     )
+    for written in (path, folder / FIGURES, *sorted((folder / FIGURES).rglob("*"))):
+        as_private_as_its_folder(written)
+    return path
 
 
 def write_page(path: Path, *, title: str, opening: str, sections: str, conclusions: Sequence[str]) -> Path:

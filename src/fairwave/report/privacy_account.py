@@ -5,14 +5,23 @@ from __future__ import annotations
 import dataclasses
 import math
 
+from fairwave.extensions import SCHEMES
 from fairwave.privacy.exposure import Exposure, exposures
-from fairwave.privacy.ledger import Ledger, Ledgers, rounds_of
+from fairwave.privacy.ledger import Ledger, Ledgers, rounds_of, with_unfinished
 from fairwave.privacy.modes.mode import mode_of
+from fairwave.privacy.nominal_totals import RealisedNominal, realised_nominal
+from fairwave.privacy.publication import published_together
 from fairwave.privacy.spending import Account, Spending
 from fairwave.scenario.parameters import Scenario
+from fairwave.scenario.privacy_parameters import Privacy
 
 MOST_DEVICES = 20
 """Devices that are listed one by one."""
+ONE_SEED = "all schemes added up device by device"
+SEVERAL_SEEDS = (
+    "an upper bound: the most that each seed tells about any device is added up, since seeds may split the data anew; "
+    "about data that lie on one device in every seed"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +32,8 @@ class SchemeAccount:
     seed: int
     rounds: int
     exposures: list[Exposure]
-    noisy: bool
-    """Its copies have noise."""
+    nominal: RealisedNominal | None
+    """Totals that are no guarantee, where nothing is proved and copies have noise."""
     devices: dict[int, Account]
     """What each device sent; those that spent most, if there are many. Empty where nothing is proved about it."""
 
@@ -36,6 +45,12 @@ class RunAccount:
     scenario: Scenario
     rounds: int
     schemes: list[SchemeAccount]
+    together: Exposure | None
+    """All schemes and seeds, published together; None if nothing was told."""
+    together_note: str
+    """How that was added up."""
+    unfinished: list[str]
+    """A sentence for every round that devices were asked in and that was not concluded."""
     claims: list[str]
 
     @property
@@ -46,28 +61,51 @@ class RunAccount:
     def quoted(self) -> list[str]:
         """What the paper's own rules would make of it, line by line."""
         proved = [one.account for each in self.schemes for one in each.exposures if one.account.releases]
-        noisy = any(one.noisy for one in self.schemes)
-        return mode_of(self.scenario.privacy).quoted(self.scenario, self.rounds, noisy, proved)
+        nominal = {one.scheme: one.nominal for one in self.schemes if one.nominal is not None}
+        return mode_of(self.scenario.privacy).quoted(self.scenario, self.rounds, nominal, proved)
 
 
-def run_account(scenario: Scenario, ledgers: Ledgers, coalition: int | None = None) -> RunAccount:
-    """From the ledgers of all schemes and seeds; a coalition of so many devices, or of all."""
-    accounts = [_account(scenario, *which, ledger, coalition) for which, ledger in ledgers.items() if ledger]
+def run_account(
+    scenario: Scenario, ledgers: Ledgers, unfinished: Ledgers | None = None, coalition: int | None = None
+) -> RunAccount:
+    """From the ledgers of all schemes and seeds, and what was asked for beyond them.
+
+    A coalition has so many devices, or all.
+    """
+    asked = unfinished or {}
+    whole = {track: ledger for track, ledger in with_unfinished(ledgers, asked).items() if ledger}
+    accounts = [_account(scenario, track, ledger, asked.get(track, ()), coalition) for track, ledger in whole.items()]
     by_scheme: dict[str, list[SchemeAccount]] = {}
     for one in accounts:
         by_scheme.setdefault(one.scheme, []).append(one)
-    worst = [
-        max(of_seeds, key=lambda one: max((each.epsilon for each in one.exposures), default=0.0))
-        for of_seeds in by_scheme.values()
-    ]
+    worst = [max(of_seeds, key=_cost_of) for of_seeds in by_scheme.values()]
+    mode = mode_of(scenario.privacy)
     return RunAccount(
-        scenario, max((one.rounds for one in accounts), default=0), worst, mode_of(scenario.privacy).claims(scenario)
+        scenario=scenario,
+        rounds=max((one.rounds for one in accounts), default=0),
+        schemes=worst,
+        together=published_together(whole, scenario.privacy.delta, trusted=mode.trusts_access_point),
+        together_note=ONE_SEED if len({seed for _, seed in whole}) == 1 else SEVERAL_SEEDS,
+        unfinished=[
+            f"{scheme} with seed {seed}: asked in round {number + 1}, not concluded: counted at its worst"
+            for (scheme, seed), tries in asked.items()
+            for number in sorted({number for number, _ in tries})
+        ],
+        claims=mode.claims(scenario),
     )
 
 
-def _account(scenario: Scenario, scheme: str, seed: int, ledger: Ledger, coalition: int | None) -> SchemeAccount:
+def _cost_of(account: SchemeAccount) -> tuple[float, float]:
+    proved = max((each.epsilon for each in account.exposures), default=0.0)
+    return proved, 0.0 if account.nominal is None else account.nominal.together
+
+
+def _account(
+    scenario: Scenario, track: tuple[str, int], ledger: Ledger, asked: Ledger, coalition: int | None
+) -> SchemeAccount:
+    """The account of one track, from a ledger that ends with what was asked for and not concluded."""
+    (scheme, seed), privacy = track, scenario.privacy
     events = [event for _, event in ledger]
-    privacy = scenario.privacy
     devices: dict[int, Account] = {}
     if mode_of(privacy).counts_steps:
         accounts = Spending().add(event for event in events if event.sender == "device").accounts()
@@ -75,11 +113,29 @@ def _account(scenario: Scenario, scheme: str, seed: int, ledger: Ledger, coaliti
     return SchemeAccount(
         scheme=scheme,
         seed=seed,
-        rounds=rounds_of(ledger),
+        rounds=rounds_of(ledger[: len(ledger) - len(asked)]),
         exposures=exposures(events, privacy.delta, coalition),
-        noisy=any(event.content == "model" and event.noise_std.any() for event in events),
+        nominal=nominal_of(privacy, scheme, ledger),
         devices=dict(sorted(devices.items())),
     )
+
+
+def nominal_of(privacy: Privacy, scheme: str, ledger: Ledger) -> RealisedNominal | None:
+    """Nominal totals of a scheme's copies; None where something is proved, or where copies have no noise."""
+    if mode_of(privacy).proves:
+        return None
+    return realised_nominal(
+        ledger, privacy.sensitivity, privacy.delta, least_noisy=pools_to_least_noisy(privacy, scheme)
+    )
+
+
+def pools_to_least_noisy(privacy: Privacy, scheme: str) -> bool:
+    """Whether pooled copies of a round tell what the least noisy tells: they are nested, or all are one copy.
+
+    A plugin's scheme that is not loaded is taken to send independent copies, which costs more.
+    """
+    one_copy = privacy.broadcast and scheme in SCHEMES and SCHEMES[scheme].same_noise_for_all
+    return privacy.copies == "nested" or bool(one_copy)
 
 
 def cost(epsilon: float) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
+from collections.abc import Sequence
+
 import numpy as np
 
-from fairwave.privacy.accounting import collapsed, gaussian_epsilon
 from fairwave.privacy.exposure import exposures
-from fairwave.privacy.gaussian import noise_multiplier
 from fairwave.privacy.ledger import Ledger, Ledgers, rounds_of
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.privacy.nominal_totals import SENTENCE
 from fairwave.report.figure_data import Panel, Series
+from fairwave.report.privacy_account import nominal_of
 from fairwave.scenario.privacy_parameters import Privacy
 
 MOST_POINTS = 16
@@ -27,10 +27,7 @@ def epsilon_panels(privacy: Privacy, ledgers: Ledgers) -> list[Panel]:
         if seed != first or not noisy:
             continue
         shown = np.unique(np.linspace(1, rounds_of(ledger), MOST_POINTS).round().astype(int))
-        if mode.proves:
-            totals = _proved(ledger, shown, privacy)
-        else:
-            totals = [_nominal(privacy, int(number)) for number in shown]
+        totals = (_proved if mode.proves else _nominal)(privacy, scheme, [_until(ledger, number) for number in shown])
         series.append(Series(scheme, shown, np.array(totals)))
     if not series:
         return []
@@ -40,7 +37,7 @@ def epsilon_panels(privacy: Privacy, ledgers: Ledgers) -> list[Panel]:
             "Nominal epsilon, not a guarantee",
             "communication round",
             "nominal epsilon (no guarantee)",
-            f"{SENTENCE} Nominal total of one device's copies, the same for every scheme that adds this noise.",
+            f"{SENTENCE} Nominal total of the copies of the device that is most exposed, from the noise that they had.",
             series,
         )
         return [nominal]
@@ -51,16 +48,21 @@ def epsilon_panels(privacy: Privacy, ledgers: Ledgers) -> list[Panel]:
     return [Panel("epsilon", "Epsilon", "communication round", "epsilon", caption, series)]
 
 
-def _nominal(privacy: Privacy, rounds: int) -> float:
-    multiplier = float(noise_multiplier(privacy.calibration, jnp.asarray(privacy.epsilon), privacy.delta))
-    return gaussian_epsilon(collapsed([multiplier] * rounds), privacy.delta)
+def _until(ledger: Ledger, rounds: int) -> Ledger:
+    return [(at, event) for at, event in ledger if at < rounds]
 
 
-def _proved(ledger: Ledger, shown: np.ndarray, privacy: Privacy) -> list[float]:
+def _nominal(privacy: Privacy, scheme: str, ledgers: Sequence[Ledger]) -> list[float]:
+    """The most exposed device's own copies."""
+    totals = [nominal_of(privacy, scheme, ledger) for ledger in ledgers]
+    return [float("nan") if total is None else total.single for total in totals]
+
+
+def _proved(privacy: Privacy, scheme: str, ledgers: Sequence[Ledger]) -> list[float]:
     """Against the access point, or against all devices where the access point is trusted."""
     totals = []
-    for number in shown:
-        found = exposures([event for at, event in ledger if at < number], privacy.delta)
+    for ledger in ledgers:
+        found = exposures([event for _, event in ledger], privacy.delta)
         proved = [one.epsilon for one in found if not one.reason]
         totals.append(max(proved, default=float("nan")))
     return totals

@@ -13,6 +13,8 @@ from fairwave.report.tables import table
 if TYPE_CHECKING:
     import xarray as xr
 
+    from fairwave.privacy.exposure import Exposure
+
 ATTACK = (
     "Membership inference by loss: how often a training sample has a smaller loss under the access point's model than "
     "a test sample. 0.5 is guessing. Indicative only: a weak attack that fails proves nothing."
@@ -31,6 +33,9 @@ def privacy_section(account: RunAccount, results: xr.Dataset) -> str:
         "why",
     )
     rows = [row for scheme in account.schemes for row in _rows(scheme, account.delta)]
+    if account.together is not None:
+        why = f"{account.together_note}; {account.together.reason}".rstrip("; ")
+        rows.append(("all", *_row(account.together, account.delta), why))
     devices = [row for scheme in account.schemes for row in _device_rows(scheme, account.delta)]
     listed = "" if not devices else "<h4>Device by device</h4>" + table(_DEVICE_HEADS, devices)
     return "".join(
@@ -38,6 +43,7 @@ def privacy_section(account: RunAccount, results: xr.Dataset) -> str:
             f"<h3>Privacy: mode '{account.scenario.privacy.mode}'</h3>",
             sentences,
             table(heads, rows),
+            *(f"<p>{html.escape(line)}.</p>" for line in account.unfinished),
             listed,
             _attack(results),
         )
@@ -48,13 +54,14 @@ _DEVICE_HEADS = ("scheme", "device", "steps", "record in a step", "noise multipl
 
 
 def _rows(scheme: SchemeAccount, delta: float) -> list[tuple[object, ...]]:
-    rows: list[tuple[object, ...]] = []
-    for one in scheme.exposures:
-        why = "no more than the access point" if one.derived else one.reason
-        renyi = "" if one.derived or one.reason else cost(one.account.epsilon(delta, "renyi"))
-        whom = "every device" if one.about is None else f"device {one.about}"
-        rows.append((scheme.scheme, one.audience, whom, cost(one.epsilon), renyi, why))
-    return rows
+    whys = ["no more than the access point" if one.derived else one.reason for one in scheme.exposures]
+    return [(scheme.scheme, *_row(one, delta), why) for one, why in zip(scheme.exposures, whys, strict=True)]
+
+
+def _row(one: Exposure, delta: float) -> tuple[object, ...]:
+    renyi = "" if one.derived or one.reason else cost(one.account.epsilon(delta, "renyi"))
+    whom = "every device" if one.about is None else f"device {one.about}"
+    return one.audience, whom, cost(one.epsilon), renyi
 
 
 def _device_rows(scheme: SchemeAccount, delta: float) -> list[tuple[object, ...]]:

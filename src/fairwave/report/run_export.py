@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ENDINGS = (".nc", ".parquet", ".csv")
 DIMS = ("scheme", "seed", "round", "device")
+PRIVATE = "private"
+"""The attribute of a variable, or metadata of a column, that says whether it is private."""
 
 
 def result_rows(results: xr.Dataset) -> pyarrow.Table:
@@ -35,7 +37,27 @@ def result_rows(results: xr.Dataset) -> pyarrow.Table:
             columns[str(name)] = (
                 _in_words(values, results[name].attrs) if "flag_masks" in results[name].attrs else values
             )
-    return pyarrow.table({name: pyarrow.array(values) for name, values in columns.items()})
+    arrays = {name: pyarrow.array(values) for name, values in columns.items()}
+    marks = {name: results[name].attrs.get(PRIVATE) for name in arrays}
+    fields = [
+        pyarrow.field(name, array.type, metadata={PRIVATE: marks[name]} if marks[name] else None)
+        for name, array in arrays.items()
+    ]
+    return pyarrow.table(list(arrays.values()), schema=pyarrow.schema(fields))
+
+
+def with_marks(results: xr.Dataset, not_private: Mapping[str, str]) -> xr.Dataset:
+    """The results with an attribute on every variable that no proof covers: that it is not private, and why."""
+    marked = results.copy()
+    for name, reason in not_private.items():
+        if name in marked.variables:
+            marked[name].attrs = {**marked[name].attrs, PRIVATE: f"no: {reason}"}
+    return marked
+
+
+def marked_columns(results: xr.Dataset) -> list[str]:
+    """The variables that are marked as not private."""
+    return [str(name) for name in results.variables if PRIVATE in results[name].attrs]
 
 
 def _in_words(flags: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:

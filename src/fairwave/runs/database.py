@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from fairwave.errors import FairwaveError, OutputError, StoreError
+from fairwave.private_files import as_private_as_its_folder
 
 FILE = "run.sqlite"
 LOCK = "run.lock"
@@ -109,6 +110,7 @@ def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
     path = folder / LOCK
     try:
         handle = path.open("w")
+        as_private_as_its_folder(path)
     except OSError as error:
         raise OutputError(
             f"{path}: cannot be written ({error.strerror}); choose a writable folder with --out"

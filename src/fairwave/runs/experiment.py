@@ -22,6 +22,7 @@ from fairwave.extensions import SCHEMES
 from fairwave.learning.model import Model
 from fairwave.learning.models import model_of
 from fairwave.policy.certify import certify
+from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.order import Order, Track
 from fairwave.scenario.parameters import Scenario
 from fairwave.types import Key
@@ -74,8 +75,14 @@ class Experiment:
         return digest(data.train_inputs, data.train_labels, data.test_inputs, data.test_labels)
 
     def layout(self, cell: SimulatedCell) -> Arrays:
-        """Where the devices stand, and how many samples of each class they hold at first."""
+        """Where the devices stand, and how many samples they hold at first.
+
+        Of each class where nothing is proved, or where the scenario publishes that; else in all.
+        """
         labels, classes, holdings = self.data.train_labels, self.data.num_classes, cell.honest_devices.holdings
+        privacy = self.order.scenario.privacy
+        if mode_of(privacy).proves and not privacy.publish_class_counts:
+            return {**cell.access_point.geometry(), "samples": np.asarray(holdings.counts)[:, None]}
         held = [np.bincount(labels[holdings.of(k)], minlength=classes) for k in range(len(holdings.counts))]
         return {**cell.access_point.geometry(), "samples": np.stack(held)}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from fairwave.errors import OutputError, StoreError
 from fairwave.runs.database import FILE, LOCK
 from fairwave.runs.order import Order
+from fairwave.runs.salt import FILE as SALT
 from fairwave.runs.store import UNBORN, RunStore
 
 FEDERATION = "federation"
@@ -45,19 +46,24 @@ def holds_run(folder: Path) -> bool:
         raise OutputError(f"{folder}: cannot be used ({error.strerror}); choose another --out") from None
 
 
-def make_folder(folder: Path, known: Sequence[str] = ()) -> None:
-    """A folder for a run: a new one, or one that holds nothing but what an earlier start may have left."""
+def make_folder(folder: Path, known: Sequence[str] = (), *, private: bool = False) -> None:
+    """A folder for a run: a new one, or one that holds nothing but what an earlier start may have left.
+
+    A private one is for its owner alone.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         foreign = [
             path.name
             for path in folder.iterdir()
-            if path.name not in (LOCK, *known) and not path.name.startswith(UNBORN)
+            if path.name not in (LOCK, SALT, *known) and not path.name.startswith(UNBORN)
         ]
     except OSError as error:
         raise OutputError(f"{folder}: cannot be made ({error.strerror}); choose another --out") from None
     if foreign:
         raise StoreError(f"{folder}: holds files but no run ({foreign[0]}); choose another --out, or an empty folder")
+    if private:
+        folder.chmod(0o700)
 
 
 def is_federation(store: RunStore) -> bool:

@@ -24,6 +24,8 @@ from fairwave.runs.order import Track
 if TYPE_CHECKING:
     import xarray as xr
 
+HELD = "samples"
+"""How many samples each device holds at first."""
 Records = Mapping[Track, Sequence[Arrays]]
 """Records of every track, round by round."""
 Layouts = Mapping[int, Arrays]
@@ -51,8 +53,8 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
         name: (by_device, stacked(name)) for name in (*FROM_PLAN, *PER_DEVICE, "findings", "outage", *moving)
     }
     variables |= {name: (by_device[:3], stacked(name)) for name in (*PER_ROUND, *timed)}
-    laid_out = {name: np.stack([layouts[seed][name] for seed in seeds]) for name in layouts[seeds[0]]}
-    variables["samples"] = (("seed", "device", "class"), laid_out.pop("samples"))
+    laid_out = {name: np.stack([layouts[seed][name] for seed in seeds]) for name in layouts[seeds[0]] if name != HELD}
+    variables[HELD] = (("seed", "device", "class"), _samples([layouts[seed][HELD] for seed in seeds]))
     dataset = xr.Dataset(
         variables,
         coords={
@@ -68,6 +70,12 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
     masks = [1 << bit for bit in range(len(legend))]
     dataset["findings"].attrs = {"flag_masks": masks, "flag_meanings": " ".join(legend)}
     return dataset
+
+
+def _samples(held: list[np.ndarray]) -> np.ndarray:
+    """Samples of each class, or in all where some seed was stored without its classes."""
+    same = len({each.shape for each in held}) == 1
+    return np.stack(held if same else [each.sum(axis=1, keepdims=True) for each in held])
 
 
 def _with_findings(records: Records) -> tuple[Records, list[str]]:

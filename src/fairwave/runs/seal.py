@@ -10,6 +10,7 @@ import hashlib
 from pathlib import Path
 
 from fairwave.errors import OutputError
+from fairwave.private_files import as_private_as_its_folder
 from fairwave.runs.database import damaged
 
 FILE = "run.seal"
@@ -20,6 +21,7 @@ def seal(database: Path) -> None:
     path = database.parent / FILE
     try:
         path.write_text(_of(database), encoding="ascii")
+        as_private_as_its_folder(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror}); make room: the run itself is safe") from None
 

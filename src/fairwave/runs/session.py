@@ -15,6 +15,7 @@ from fairwave.engine.device_map import BEST_HERE, Execution
 from fairwave.engine.round_record import Arrays, as_arrays, ledger_events, mean_of_participants
 from fairwave.errors import StoreError
 from fairwave.plugins import load_plugins
+from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.background import in_background
 from fairwave.runs.database import FILE, locked
 from fairwave.runs.experiment import CompletedRound, Experiment, run_rounds
@@ -61,7 +62,7 @@ def run(
     if not holds_run(folder):
         experiment = Experiment(order, execution=execution)
         experiment.cell(next(order.tracks()))  # whatever is wrong with the order is found before a folder is made
-        make_folder(folder)
+        make_folder(folder, private=mode_of(order.scenario.privacy).proves)
     with locked(folder):
         store = RunStore(folder, write=True) if holds_run(folder) else RunStore.create(folder, order)
         try:

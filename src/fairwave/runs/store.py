@@ -7,10 +7,12 @@ checkpoint's covers the round it stands on. Whatever is read has been compared w
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -18,6 +20,8 @@ from fairwave.engine.end_reasons import EndReason
 from fairwave.engine.round_record import Arrays, mean_of_participants
 from fairwave.errors import StoreError
 from fairwave.privacy.ledger import Ledgers, ReleaseEvent
+from fairwave.privacy.modes.mode import mode_of
+from fairwave.private_files import as_private_as_its_folder
 from fairwave.registry import Origin
 from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failures
 from fairwave.runs.history import Session
@@ -26,14 +30,16 @@ from fairwave.runs.migrations import FORMAT, migrated
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import event_of, event_row, pack, unpack
 from fairwave.runs.plugin_check import plugins_of
+from fairwave.runs.salt import DATA, keyed, make_salt
+from fairwave.runs.salt import FILE as SALT
 from fairwave.runs.seal import check_seal, remove_seal, seal
 from fairwave.runs.unfinished import read_unfinished, unfinished_file
 from fairwave.scenario.complaints import one_line
 from fairwave.scenario.parameters import STORED, Scenario
 
 UNBORN = "run.sqlite.new"
-DATA = 16
-"""Bytes of a fingerprint that speak of the data set alone, which all seeds share."""
+KEYED = "fingerprints"
+"""The entry in a run's description that is there if its fingerprints are keyed with the salt beside it."""
 PART = 1 << 26
 """Bytes of a checkpoint per row, far below SQLite's limit."""
 
@@ -94,6 +100,9 @@ class RunStore:
     def create(cls, folder: Path, order: Order, about: Mapping[str, str] | None = None) -> RunStore:
         """A new run, described by its order and by `about`. It appears whole or not at all."""
         described = {"format": str(FORMAT), **(about or {}), **_order_as_text(order)}
+        if mode_of(order.scenario.privacy).proves:
+            make_salt(folder)
+            described[KEYED] = f"keyed with {SALT}"
         unborn = folder / UNBORN
         for leftover in folder.glob(f"{UNBORN}*"):
             leftover.unlink()
@@ -105,6 +114,7 @@ class RunStore:
             _describe(connection, described, None, plugins_of(order))
             connection.execute("COMMIT")
         connection.close()
+        as_private_as_its_folder(unborn)
         unborn.replace(folder / FILE)
         return cls(folder, write=True)
 
@@ -168,6 +178,8 @@ class RunStore:
 
     def begin(self, track: Track, fingerprint: bytes, layout: Arrays) -> None:
         """Register a track, and make sure that it reads what all others of the run have read."""
+        if KEYED in self._described:
+            fingerprint = keyed(fingerprint, self.folder)
         with failures(self.path):
             rows = self._connection.execute("SELECT scheme, seed, fingerprint FROM track").fetchall()
             for scheme, seed, stored in rows:
@@ -277,6 +289,14 @@ class RunStore:
             if begun is not None and begun.round >= self.summary(track).rounds:  # else a crash left the file behind
                 found[track] = [(begun.round, event) for event in begun.at_worst]
         return found
+
+    def digests(self) -> dict[str, Any]:
+        """Digests that identify this run: SHA-256 of its scenario, and the last digest of each track's chain."""
+        with failures(self.path):
+            begun = self._connection.execute("SELECT scheme, seed FROM track ORDER BY scheme, seed").fetchall()
+        tracks = [Track(*row) for row in begun]
+        chains = {f"{t.scheme} {t.seed}": self._standing(t, self.summary(t).rounds).hex() for t in tracks}
+        return {"scenario": hashlib.sha256(self._described["scenario"].encode()).hexdigest(), "chains": chains}
 
     def layout(self, seed: int) -> Arrays | None:
         """Where a seed's devices stand and what they hold; None before its first round."""

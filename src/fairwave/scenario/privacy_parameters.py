@@ -57,6 +57,9 @@ class Privacy(Group):
     noise_source: Literal["simulation", "hardened", "exact"] = "simulation"
     """Source of proved noise: seeded (not for deployment), the system's randomness on a grid, or OpenDP's sampler."""
 
+    publish_class_counts: bool = False
+    """In modes that prove, store and export how many samples of each class a device holds, which no proof covers."""
+
     @model_validator(mode="after")
     def _formula_is_proved(self) -> Privacy:
         if self.calibration == "classical" and self.epsilon >= CLASSICAL_LIMIT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 from fairwave.privacy.accounting import collapsed, epsilon_of, gaussian_epsilon
 from fairwave.privacy.budget import most_releases
 from fairwave.privacy.exposure import exposures
-from fairwave.privacy.ledger import event
-from fairwave.privacy.nominal_totals import nominal
+from fairwave.privacy.ledger import ReleaseEvent, event
+from fairwave.privacy.nominal_totals import realised_nominal
 from fairwave.privacy.spending import Account, Spending, received_by
 
 DELTA = 1e-5
@@ -121,13 +122,60 @@ def test_a_budget_is_the_last_step_that_fits(kind, lost):
     assert most_releases((0.01, 1.0), 1.0, DELTA, 0.0) == 0
 
 
+def test_who_heard_last_is_best_placed_however_little_noise_others_had():
+    """Devices 0 and 1 have the clearest copies of round 0 and hear no other; device 2 hears five noisy rounds."""
+    early, late = np.array([0, 1, 2]), np.array([2])
+    events = [event("model", "access point", early, np.array([1.0, 1.0, 9.0]), 0.5, subjects=np.array([3]))]
+    events += [event("model", "access point", late, 9.0, 0.5, subjects=np.array([3]))] * 4
+    expected = gaussian_epsilon(collapsed([2.0] + [18.0] * 4), DELTA)
+    for one in exposures(events, DELTA, coalition=1):
+        assert one.epsilon == pytest.approx(expected), one.audience
+
+
+def test_a_round_that_nobody_heard_and_that_proves_nothing_spoils_the_next():
+    unheard = event("model", "access point", np.array([], int), 1.0, None, subjects=np.array([1]))
+    heard = event("model", "access point", DEVICES, 4.0, 1.0, subjects=np.array([1]))
+    assert all(math.isinf(one.epsilon) for one in exposures([unheard, heard], DELTA))
+    lost = event("model", "access point", np.array([], int), 4.0, 1.0, subjects=np.array([1]))
+    assert all(math.isinf(one.epsilon) for one in exposures([lost, heard], DELTA))  # its noise is not on the ledger
+    assert exposures([heard, lost], DELTA)[0].epsilon == pytest.approx(gaussian_epsilon(4.0, DELTA))
+
+
+PAPER = 5.099795013268831
+
+
+def copies(levels: np.ndarray) -> list[tuple[int, ReleaseEvent]]:
+    """A ledger with a copy for every device and round, at a sensitivity of 0.01."""
+    devices = np.arange(levels.shape[1])
+    return [(at, event("model", "access point", devices, 0.01 * stds)) for at, stds in enumerate(levels)]
+
+
 def test_nominal_totals_of_the_paper():
-    """200 rounds: 15.07 alone, 75.0 if ten independent copies are pooled, 15.07 nested; 190 and 365.75 as quoted."""
-    z = 5.099795013268831
-    told = {
-        nested: nominal(z, epsilon=0.95, delta=DELTA, rounds=200, num_devices=10, nested=nested)
-        for nested in (True, False)
-    }
-    assert told[False].exact == told[True].exact == told[True].coalition == pytest.approx(15.0692696, rel=1e-7)
-    assert told[False].coalition == pytest.approx(75.0, abs=0.05)
-    assert told[True].basic[0] == pytest.approx(190.0) and told[True].strong[0] == pytest.approx(365.753169, rel=1e-8)
+    """200 rounds: 15.07 alone, 75.0 if ten independent copies are pooled, 15.07 nested."""
+    ledger = copies(np.full((200, 10), PAPER))
+    nested, apart = (realised_nominal(ledger, 0.01, DELTA, least_noisy=least) for least in (True, False))
+    assert nested is not None and apart is not None
+    assert nested.single == apart.single == pytest.approx(15.0692696, rel=1e-7)
+    assert nested.together == pytest.approx(15.0692696, rel=1e-7) and apart.together == pytest.approx(75.0, abs=0.05)
+    assert realised_nominal(copies(np.zeros((3, 2))), 0.01, DELTA, least_noisy=True) is None
+    assert realised_nominal([], 0.01, DELTA, least_noisy=True) is None
+
+
+def test_members_who_take_turns_know_more_than_each_of_them():
+    """Two devices whose nested copies are the less noisy one in every other round: 10.69 each, 15.07 together."""
+    levels = np.where((np.arange(200)[:, None] + np.arange(2)) % 2 == 0, PAPER, PAPER / 0.4)
+    total = realised_nominal(copies(levels), 0.01, DELTA, least_noisy=True)
+    assert total is not None
+    assert (round(total.single, 2), round(total.together, 2)) == (10.69, 15.07)
+
+
+def test_every_coalition_is_bounded_by_all_devices_together():
+    """Random levels: for each of the 15 coalitions of four, the least noisy member of each round, added up."""
+    levels = np.random.default_rng(0).uniform(4.0, 40.0, (30, 4))
+    total = realised_nominal(copies(levels), 0.01, DELTA, least_noisy=True)
+    assert total is not None
+    for size in range(1, 5):
+        for members in itertools.combinations(range(4), size):
+            known = gaussian_epsilon(collapsed(levels[:, list(members)].min(axis=1)), DELTA)
+            assert known <= total.together * (1 + 1e-12)
+            assert size > 1 or known <= total.single * (1 + 1e-12)

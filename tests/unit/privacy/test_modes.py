@@ -9,9 +9,18 @@ import numpy as np
 import pytest
 
 import fairwave
+from fairwave.engine.round_record import (
+    FROM_PLAN,
+    OF_FEDERATED_DEVICES,
+    OF_FEDERATED_ROUNDS,
+    OF_MOVING_DEVICES,
+    PER_DEVICE,
+    PER_ROUND,
+)
 from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.extensions import ACCOUNTANTS, PRIVACY_MODES
 from fairwave.privacy.accountants import Adjacency
+from fairwave.privacy.disclosure import RESULTS
 from fairwave.privacy.ledger import RoundMessages
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.privacy.spending import Account
@@ -56,6 +65,36 @@ def test_a_mode_is_consistent_with_what_it_claims(name: str) -> None:
     assert ("Protected:" in claims) == mode.proves and ("Not covered:" in claims) == mode.proves
     spent = mode.charge(jnp.array([7, 0]), jnp.array([True, False]))
     assert np.asarray(spent).astype(int).tolist() == ([7, 0] if mode.counts_steps else [1, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "access_point", "words"),
+    [
+        ("paper", None, "nothing is proved against it or anybody"),
+        ("provable", "malicious", "whoever supplies the code is trusted"),
+        ("device", "trusted", "a malicious one could also leave the noise out"),
+    ],
+)
+def test_every_mode_says_what_the_access_point_may_be(name: str, access_point: str | None, words: str) -> None:
+    scenario = scenario_of(name)
+    mode = mode_of(scenario.privacy)
+    assert mode.access_point == access_point and mode.trusts_access_point == (access_point == "trusted")
+    assert words in mode.adversary and mode.adversary in mode.claims(scenario)
+
+
+def test_every_stored_field_is_classified() -> None:
+    """A new field of a record, or of a federation's, has to say what it is computed from."""
+    kept = {*FROM_PLAN, *PER_DEVICE, *PER_ROUND, *OF_MOVING_DEVICES, *OF_FEDERATED_DEVICES, *OF_FEDERATED_ROUNDS}
+    derived, laid_out = {"outage", "findings"}, {"distance_m", "path_loss_db", "samples"}
+    assert kept | derived | laid_out == set(RESULTS)
+
+
+def test_what_is_not_private_follows_from_the_mode() -> None:
+    paper, provable, device = (PRIVACY_MODES[name].not_private() for name in ("paper", "provable", "device"))
+    always = {"loss", "received_loss", "global_loss", "membership_auc", "samples", "wall_time_s", "checkpoint"}
+    assert always <= set(provable) < set(device) < set(paper)
+    assert set(device) - set(provable) == {"update_norm", "findings"}
+    assert {"deviation", "noise_std", "test_accuracy"} <= set(paper) - set(device) and "distance_m" not in paper
 
 
 def test_private_steps_are_charged_to_the_devices_that_made_them() -> None:

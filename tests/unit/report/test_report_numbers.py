@@ -12,10 +12,12 @@ import scipy.stats
 import xarray as xr
 
 from fairwave.metrics.intervals import Interval, change_interval, interval
+from fairwave.privacy.ledger import event
 from fairwave.report.figure_data import panels
 from fairwave.report.headlines import headlines
 from fairwave.report.page import conclusions, write_report
 from fairwave.report.privacy_account import run_account
+from fairwave.report.privacy_section import privacy_section
 from fairwave.report.section import RunReport, section
 from fairwave.report.statistics import (
     evaluated,
@@ -28,6 +30,7 @@ from fairwave.report.statistics import (
 )
 from fairwave.report.style import with_interval
 from fairwave.scenario.loading import load_scenario
+from tests.statements import made_up
 
 ACCOUNT = run_account(load_scenario("paper"), {})
 SCHEMES, SEEDS, ROUNDS, DEVICES = ["proposed", "max_power", "priced"], [0, 1, 2], 60, 4
@@ -220,3 +223,17 @@ def test_conclusions_speak_of_seeds(results):
     one = conclusions([RunReport("a", results.isel(seed=[0]), "", [], ACCOUNT)])
     assert "3 seeds" in many[1] and one[1].startswith("One seed shows")
     assert any("may not quote a privacy guarantee" in line for line in one)
+
+
+def test_the_page_counts_unfinished_tries_and_all_seeds_together(results):
+    """Device 3 was asked in round 4 with one seed, for more steps than it ever made."""
+    run = made_up("fair", schemes=("proposed",), seeds=(0, 1))
+    asked = event("update", "device", np.array([3]), 1.3, 1.0, steps=4_000, sampling=16 / 600)
+    more = run_account(run.scenario, run.ledgers, {("proposed", 1): [(3, asked)]})
+    pages = [privacy_section(each, results) for each in (run_account(run.scenario, run.ledgers), more)]
+    said = "proposed with seed 1: asked in round 4, not concluded: counted at its worst."
+    assert said in pages[1] and said not in pages[0]
+    assert more.together is not None and more.together.epsilon > more.schemes[0].exposures[0].epsilon
+    for number in (more.together.epsilon, more.schemes[0].exposures[0].epsilon):
+        assert f"{number:.3f}" in pages[1] and f"{number:.3f}" not in pages[0]
+    assert "everything in this folder, published together" in pages[0]

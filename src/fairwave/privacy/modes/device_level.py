@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -12,9 +12,10 @@ from fairwave.double_precision import double_precision
 from fairwave.extensions import SCHEMES
 from fairwave.privacy.budget import most_releases
 from fairwave.privacy.central_release import CentralRelease, central_release
+from fairwave.privacy.disclosure import Source
 from fairwave.privacy.ledger import ReleaseEvent, RoundMessages, event
 from fairwave.privacy.modes.enforcement import Enforcement
-from fairwave.privacy.modes.mode import PrivacyMode, SchemeTraits
+from fairwave.privacy.modes.mode import PrivacyMode, SchemeTraits, Trust
 from fairwave.privacy.modes.wording import (
     CONCLUSION,
     NOT_COVERED,
@@ -24,6 +25,7 @@ from fairwave.privacy.modes.wording import (
     missing_parts,
 )
 from fairwave.privacy.noise import floating_point_delta
+from fairwave.privacy.nominal_totals import RealisedNominal
 from fairwave.privacy.sampling import sampling_probability
 from fairwave.privacy.spending import Account
 from fairwave.scenario.parameters import Scenario
@@ -39,7 +41,12 @@ class DeviceLevel(PrivacyMode):
     proves: ClassVar[bool] = True
     unit: ClassVar[str] = "all data"
     scores_devices: ClassVar[bool] = False
-    trusts_access_point: ClassVar[bool] = True
+    access_point: ClassVar[Trust | None] = "trusted"
+    adversary: ClassVar[str] = (
+        "Access point: trusted. It hears every update as it is: a curious one learns all that updates tell, and a "
+        "malicious one could also leave the noise out or pass updates on."
+    )
+    uncovered: ClassVar[frozenset[Source]] = PrivacyMode.uncovered | {Source.UPDATES}
 
     def obstacles(self, scenario: Scenario) -> Iterator[str]:
         """What would tell devices more than the noised model does."""
@@ -127,7 +134,8 @@ class DeviceLevel(PrivacyMode):
         privacy = scenario.privacy
         return [
             "Protected: all data of one device, over the whole run, against the other devices, any coalition of them, "
-            "and the public. The access point is trusted: it hears every update as it is.",
+            "and the public.",
+            self.adversary,
             "Adjacent: a device's updates are there, or zero; that it takes part is public.",
             f"How: each update is clipped to {privacy.clip_norm:g}, and noise of {privacy.noise_multiplier:g} times "
             "what one update can change of their mean is added to the access point's own model, from which the next "
@@ -141,7 +149,9 @@ class DeviceLevel(PrivacyMode):
         """Where to read what is proved."""
         return CONCLUSION
 
-    def quoted(self, scenario: Scenario, rounds: int, noisy: bool, proved: Sequence[Account]) -> list[str]:
+    def quoted(
+        self, scenario: Scenario, rounds: int, nominal: Mapping[str, RealisedNominal], proved: Sequence[Account]
+    ) -> list[str]:
         """The paper's composition rules, applied to the exact cost of one release."""
         return composed_as_in_the_paper(proved, scenario.privacy.delta)
 

@@ -7,13 +7,14 @@ what it enforces on devices, what a round costs, which events go on the ledger, 
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from fairwave.extensions import PRIVACY_MODES
 from fairwave.privacy.accountants import Adjacency
+from fairwave.privacy.disclosure import RESULTS, STORED, Source
 from fairwave.privacy.ledger import ReleaseEvent, RoundMessages
 
 if TYPE_CHECKING:
@@ -21,10 +22,15 @@ if TYPE_CHECKING:
 
     from fairwave.privacy.central_release import CentralRelease
     from fairwave.privacy.modes.enforcement import Enforcement
+    from fairwave.privacy.nominal_totals import RealisedNominal
     from fairwave.privacy.spending import Account
     from fairwave.scenario.parameters import Scenario
     from fairwave.scenario.privacy_parameters import Privacy
     from fairwave.types import FlagPerDevice, Key, Params, UpdatePerDevice
+
+
+Trust: TypeAlias = Literal["trusted", "curious", "malicious"]
+"""What the access point may be at worst."""
 
 
 class SchemeTraits(Protocol):
@@ -70,8 +76,26 @@ class PrivacyMode(abc.ABC):
     """Noise is added on the device in every local step, and budgets are counted in these; else in rounds."""
     scores_devices: ClassVar[bool] = True
     """Devices are scored and learn their deviation; a score tells about its device, so that not every mode may."""
-    trusts_access_point: ClassVar[bool] = False
-    """The noise that proves is the access point's, which hears every update as it is."""
+    access_point: ClassVar[Trust | None] = None
+    """The worst that the access point may be for the claim to hold; None where nothing is proved against anybody.
+
+    A trusted one adds the noise that proves and hears every update as it is; a curious one does as agreed, and reads
+    all that it is sent; a malicious one sends whatever it likes.
+    """
+    adversary: ClassVar[str] = "Access point: this privacy mode does not say what it may be."
+    """The same in words, with what a worse one could do."""
+    uncovered: ClassVar[frozenset[Source]] = frozenset({Source.HOLDINGS, Source.TRAINING_DATA, Source.TIMING})
+    """Origins of stored values for which nothing is proved."""
+
+    @property
+    def trusts_access_point(self) -> bool:
+        """Whether the noise that proves is the access point's, which hears every update as it is."""
+        return self.access_point == "trusted"
+
+    def not_private(self) -> dict[str, str]:
+        """Stored and exported fields that no proof covers, each with the reason."""
+        known = {**RESULTS, **STORED}
+        return {name: source.value for name, source in known.items() if source in self.uncovered}
 
     @abc.abstractmethod
     def obstacles(self, scenario: Scenario) -> Iterator[str]:
@@ -116,8 +140,13 @@ class PrivacyMode(abc.ABC):
         """What a report says may be concluded."""
 
     @abc.abstractmethod
-    def quoted(self, scenario: Scenario, rounds: int, noisy: bool, proved: Sequence[Account]) -> list[str]:
-        """What the paper's own rules would make of a run, line by line."""
+    def quoted(
+        self, scenario: Scenario, rounds: int, nominal: Mapping[str, RealisedNominal], proved: Sequence[Account]
+    ) -> list[str]:
+        """What the paper's own rules would make of a run, line by line.
+
+        `nominal` has the totals of every scheme whose copies have noise, where nothing is proved.
+        """
 
 
 def mode_of(privacy: Privacy) -> PrivacyMode:

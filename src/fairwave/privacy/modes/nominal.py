@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 
-from fairwave.privacy.gaussian import noise_multiplier
+from fairwave.privacy.accounting import basic_composition, strong_composition
+from fairwave.privacy.disclosure import Source
 from fairwave.privacy.ledger import ReleaseEvent, RoundMessages, event
 from fairwave.privacy.modes.enforcement import Enforcement
 from fairwave.privacy.modes.mode import PrivacyMode
-from fairwave.privacy.nominal_totals import SENTENCE
-from fairwave.privacy.nominal_totals import nominal as nominal_total
+from fairwave.privacy.nominal_totals import SEEDED, SENTENCE, RealisedNominal
 from fairwave.privacy.sampling import sampling_probability
 from fairwave.privacy.spending import Account
 from fairwave.scenario.parameters import Scenario
@@ -26,6 +26,11 @@ class Nominal(PrivacyMode):
     summary: ClassVar[str] = "the paper's noise, which proves nothing"
     proves: ClassVar[bool] = False
     unit: ClassVar[str] = "nothing"
+    adversary: ClassVar[str] = (
+        "Access point: nothing is proved against it or anybody else. Already a curious one hears exchanged gradients "
+        "without noise and updates whose sensitivity nothing bounds."
+    )
+    uncovered: ClassVar[frozenset[Source]] = frozenset(Source) - {Source.SCENARIO}
 
     def obstacles(self, scenario: Scenario) -> Iterator[str]:
         """Settings that only make sense where something is proved."""
@@ -73,7 +78,7 @@ class Nominal(PrivacyMode):
 
     def claims(self, scenario: Scenario) -> list[str]:
         """That there is no claim."""
-        return [SENTENCE]
+        return [SENTENCE, self.adversary, SEEDED]
 
     def conclusion(self) -> str:
         """That no guarantee may be quoted."""
@@ -83,28 +88,35 @@ class Nominal(PrivacyMode):
             "access point without noise."
         )
 
-    def quoted(self, scenario: Scenario, rounds: int, noisy: bool, proved: Sequence[Account]) -> list[str]:
-        """What the paper's numbers would add up to if its assumptions held."""
-        if not noisy:
+    def quoted(
+        self, scenario: Scenario, rounds: int, nominal: Mapping[str, RealisedNominal], proved: Sequence[Account]
+    ) -> list[str]:
+        """What the noise on the ledger and the paper's numbers would add up to if its assumptions held."""
+        if not nominal:
             return []
-        budget, copies = scenario.privacy, scenario.cell.num_devices
-        multiplier = float(noise_multiplier(budget.calibration, jnp.asarray(budget.epsilon), budget.delta))
-        total = nominal_total(
-            multiplier,
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            rounds=rounds,
-            num_devices=copies,
-            nested=budget.copies == "nested",
+        budget = scenario.privacy
+        at = f"at delta {budget.delta:g}"
+        lines = [
+            f"If {budget.sensitivity:g} were a true bound, the noise that copies had would come to, over all rounds:"
+        ]
+        for scheme, total in nominal.items():
+            lines += [
+                f"  {scheme}: nominal epsilon {total.single:.2f} {at} for the own copies of device {total.device}, the "
+                "most exposed (exact composition)",
+                f"  {scheme}: nominal epsilon {total.together:.2f} {at} for all devices together over time "
+                f"({budget.copies} copies), which bounds every coalition",
+            ]
+        basic, strong = (
+            f"{epsilon:.1f} at delta {delta:.2g}"
+            for epsilon, delta in (
+                basic_composition(budget.epsilon, budget.delta, rounds),
+                strong_composition(budget.epsilon, budget.delta, rounds, budget.delta),
+            )
         )
-        alone, pooled = f"{total.exact:.2f} at delta {total.delta:g}", f"{total.coalition:.2f} at delta {total.delta:g}"
-        basic, strong = (f"{epsilon:.1f} at delta {delta:.2g}" for epsilon, delta in (total.basic, total.strong))
         return [
-            f"If {budget.sensitivity:g} were a true bound, {rounds} rounds at nominal epsilon {budget.epsilon:g} would "
-            "be, for a device that never deviates:",
-            f"  nominal epsilon {alone} for its own copies (exact composition)",
-            f"  nominal epsilon {pooled} if all {copies} devices pool their copies ({budget.copies})",
-            f"  nominal epsilon {basic} by basic composition, as the paper quotes",
+            *lines,
+            f"  nominal epsilon {basic} by basic composition of {rounds} rounds at {budget.epsilon:g}, as the paper "
+            "quotes",
             f"  nominal epsilon {strong} by strong composition with the term that the paper leaves out",
         ]
 

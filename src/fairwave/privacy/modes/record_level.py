@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from fairwave.privacy.accounting import Kind
 from fairwave.privacy.budget import most_releases
 from fairwave.privacy.ledger import ReleaseEvent, RoundMessages, event
 from fairwave.privacy.modes.enforcement import Enforcement
-from fairwave.privacy.modes.mode import PrivacyMode, SchemeTraits
+from fairwave.privacy.modes.mode import PrivacyMode, SchemeTraits, Trust
 from fairwave.privacy.modes.wording import (
     CONCLUSION,
     NOT_COVERED,
@@ -23,6 +23,7 @@ from fairwave.privacy.modes.wording import (
     missing_parts,
 )
 from fairwave.privacy.noise import floating_point_delta
+from fairwave.privacy.nominal_totals import RealisedNominal
 from fairwave.privacy.protection import Protection
 from fairwave.privacy.sampling import overflow_probability, sampling_probability, sufficient_capacity
 from fairwave.privacy.spending import Account
@@ -41,6 +42,13 @@ class RecordLevel(PrivacyMode):
     proves: ClassVar[bool] = True
     unit: ClassVar[str] = "a record"
     counts_steps: ClassVar[bool] = True
+    access_point: ClassVar[Trust | None] = "malicious"
+    adversary: ClassVar[str] = (
+        "Access point: may be malicious as far as messages go. Whatever copy it sends, a device clips each record's "
+        "gradient, adds its own noise and counts its own steps, or refuses. In a deployment the access point also "
+        "ships the app that devices run, and a malicious app could leave out clipping or noise: whoever supplies the "
+        "code is trusted."
+    )
 
     def obstacles(self, scenario: Scenario) -> Iterator[str]:
         """What would leave a device without noise, or without being counted."""
@@ -159,6 +167,7 @@ class RecordLevel(PrivacyMode):
         return [
             "Protected: each training record of each device, over the whole run, against the access point, every "
             "device, any coalition of them, and the public.",
+            self.adversary,
             "Adjacent: a record is there, or its place is empty (one is added or removed, and how many a device holds "
             "is public); replacing one by another is two such changes.",
             f"How: in every local step a record enters the batch with the probability told, independently of all "
@@ -175,7 +184,9 @@ class RecordLevel(PrivacyMode):
         """Where to read what is proved."""
         return CONCLUSION
 
-    def quoted(self, scenario: Scenario, rounds: int, noisy: bool, proved: Sequence[Account]) -> list[str]:
+    def quoted(
+        self, scenario: Scenario, rounds: int, nominal: Mapping[str, RealisedNominal], proved: Sequence[Account]
+    ) -> list[str]:
         """The paper's composition rules, applied to the exact cost of one release."""
         return composed_as_in_the_paper(proved, scenario.privacy.delta)
 

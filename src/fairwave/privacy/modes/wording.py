@@ -13,7 +13,7 @@ NOT_COVERED = (
     "Not covered: how many records a device holds, when messages are sent and how long computing takes, settings that "
     "were chosen by looking at the same data, who holds which records where that follows from their labels, and the "
     "losses, accuracies and membership inference that a simulation logs. Schemes and seeds are alternatives on the "
-    "same data: each costs what is told, and publishing several adds up."
+    "same data: each costs what is told, and publishing several adds up to the row for everything in the folder."
 )
 CONCLUSION = (
     "What is proved is said under Privacy, with what it does not cover; membership inference that fails proves "
@@ -37,12 +37,16 @@ def missing_parts(scenario: Scenario) -> Iterator[str]:
 
 
 def about_budget(privacy: Privacy, how: str) -> str:
-    """How the total is bounded."""
+    """What was fixed beforehand, told apart from what was realised."""
     if privacy.max_epsilon is None:
-        return f"{how}; no budget was fixed beforehand, so quote the largest total that it could have reached."
+        return (
+            f"Realised (the odometer): the totals in the table. {how}; no budget was fixed beforehand (there is no "
+            "privacy filter), so quote the largest total that it could have reached."
+        )
     return (
-        f"{how}. What is fixed beforehand, and may be quoted, is the budget: epsilon {privacy.max_epsilon:g} at delta "
-        f"{privacy.delta:g}; a device stops before it would exceed it."
+        f"Fixed beforehand (the privacy filter), and what may be quoted: epsilon {privacy.max_epsilon:g} at delta "
+        f"{privacy.delta:g}; a device stops before it would exceed it. Realised (the odometer): the totals in the "
+        f"table. {how}."
     )
 
 
