@@ -45,8 +45,8 @@ def train_privately(
 
     def step(iteration: Count, params: Tree) -> Tree:
         bits = random_bits(protection.source, samples.own.shape[0], jax.random.fold_in(batch_key, iteration))
-        places, taken = poisson_batch(bits, samples.count, probability, protection.capacity)
-        total = _sum_of_batch(protection, model, params, samples, samples.own[places], taken, batch_size)
+        drawn = poisson_batch(bits, samples.count, probability, protection.capacity)
+        total = _sum_of_batch(protection, model, params, samples, drawn, batch_size=batch_size)
         blurred = noised_tree(protection.source, total, std, jax.random.fold_in(noise_key, iteration))
         gradient = _mean_with_penalty(model, params, blurred, expected)
         return descend(params, surrogate_gradient(gradient, correction), learning_rate)
@@ -108,19 +108,21 @@ def _sum_of_batch(
     model: Model,
     params: Tree,
     samples: Samples,
-    members: jax.Array,
-    taken: jax.Array,
+    drawn: tuple[jax.Array, jax.Array],
+    *,
     batch_size: int,
 ) -> Tree:
-    """Sum of the clipped gradients of a batch, whose members stand first.
+    """Sum of the clipped gradients of a batch: the places of its members, which stand first, and which are in use.
 
     A batch has places for what is drawn once in 10^12 steps. Those beyond four standard deviations of its size are
     computed only where one of them is in use.
     """
+    places, taken = drawn
+    members = samples.own[places]
     usual = min(taken.shape[0], 8 * math.ceil((batch_size + 4.0 * math.sqrt(batch_size)) / 8))
 
-    def part(places: slice) -> Tree:
-        return _clipped_sum(protection, model, params, samples, members[places], taken[places])
+    def part(which: slice) -> Tree:
+        return _clipped_sum(protection, model, params, samples, members[which], taken[which])
 
     total = part(slice(0, usual))
     if usual == taken.shape[0]:

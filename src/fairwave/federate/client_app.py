@@ -45,39 +45,45 @@ def client_app(folder: Path) -> ClientApp:
 
 def app_of(agreement: Callable[[], Agreement], home: Path | None = None, *, keeps_programs: bool = False) -> ClientApp:
     """A ClientApp; `home` serves nodes that have none of their own."""
-    app, clients, load_once = ClientApp(), dict[object, DeviceClient](), functools.cache(load)
+    app, answering = ClientApp(), _Answering(agreement, home, keeps_programs)
+    app.query("hello")(answering.introduce)
+    app.train("gradient")(answering.answer)
+    app.train("update")(answering.answer)
+    return app
 
-    def client_for(task: Task, node: Node) -> DeviceClient:
-        which = (task.federation, task.scheme, task.seed, node.device)
-        if which not in clients:
-            agreed = agreement()
-            _check(task, agreed, node)
-            state_file = node.folder / task.federation / f"{task.scheme}-{task.seed}.state"
-            with _reason(Reason.DATA):
-                data = load_once(node.data or agreed.order.scenario.data.source)
-                clients[which] = device_client(
-                    agreed.order,
-                    agreed.settings,
-                    Track(task.scheme, task.seed),
-                    node.device,
-                    data,
-                    state_file,
-                    accounts=node.accounts,
-                    own_budget=node.budget,
-                )
-        return clients[which]
 
-    def reply(message: Message, context: Context) -> Message:
-        folder, number = home, 0
+class _Answering:
+    """Answers messages for the devices of one program: one in a deployment, all of them in one process."""
+
+    def __init__(self, agreement: Callable[[], Agreement], home: Path | None, keeps_programs: bool) -> None:
+        self._agreement, self._home, self._keeps_programs = agreement, home, keeps_programs
+        self._clients, self._load = dict[object, DeviceClient](), functools.cache(load)
+
+    def introduce(self, message: Message, context: Context) -> Message:
+        """Say which device this is, and prove it where there is a key."""
+        introduction: dict[str, Any] = {"version": VERSION, "partition-id": -1, "signature": b""}
         try:
-            node = Node.of(context, home)
+            node, asked = Node.of(context, self._home), message.content[HELLO]
+            introduction["partition-id"] = node.device
+            if node.key is not None and isinstance(asked, ConfigRecord):
+                introduction["signature"] = sign(node.key, node.device, value(asked, "question", bytes))
+        except Exception as error:
+            if self._home is not None:
+                note(self._home, "failed to introduce itself", error)
+        return Message(RecordDict({HELLO: ConfigRecord(introduction)}), reply_to=message)
+
+    def answer(self, message: Message, context: Context) -> Message:
+        """Do what is asked; whatever fails is answered with one word."""
+        folder, number = self._home, 0
+        try:
+            node = Node.of(context, self._home)
             folder = node.folder
-            if keeps_programs:
+            if self._keeps_programs:
                 _keep_programs(node.home / CACHE)
             with _reason(Reason.UNREADABLE):
                 task = task_from_records(message.content)
             number = min(max(task.round, 0), WHOLE["round"])
-            client = client_for(task, node)
+            client = self._client(task, node)
             with _reason(Reason.STATE):
                 records = answer_to_records(client.answer(task))
         except Exception as error:  # its text may quote data: it must not travel to the access point
@@ -87,22 +93,23 @@ def app_of(agreement: Callable[[], Agreement], home: Path | None = None, *, keep
                 note(folder, f"failed: {reason}", error)
         return Message(records, reply_to=message)
 
-    @app.query("hello")
-    def hello(message: Message, context: Context) -> Message:
-        introduction: dict[str, Any] = {"version": VERSION, "partition-id": -1, "signature": b""}
-        try:
-            node, asked = Node.of(context, home), message.content[HELLO]
-            introduction["partition-id"] = node.device
-            if node.key is not None and isinstance(asked, ConfigRecord):
-                introduction["signature"] = sign(node.key, node.device, value(asked, "question", bytes))
-        except Exception as error:
-            if home is not None:
-                note(home, "failed to introduce itself", error)
-        return Message(RecordDict({HELLO: ConfigRecord(introduction)}), reply_to=message)
-
-    app.train("gradient")(reply)
-    app.train("update")(reply)
-    return app
+    def _client(self, task: Task, node: Node) -> DeviceClient:
+        which = (task.federation, task.scheme, task.seed, node.device)
+        if which not in self._clients:
+            agreed = self._agreement()
+            _check(task, agreed, node)
+            with _reason(Reason.DATA):
+                self._clients[which] = device_client(
+                    agreed.order,
+                    agreed.settings,
+                    Track(task.scheme, task.seed),
+                    node.device,
+                    self._load(node.data or agreed.order.scenario.data.source),
+                    node.folder / task.federation / f"{task.scheme}-{task.seed}.state",
+                    accounts=node.accounts,
+                    own_budget=node.budget,
+                )
+        return self._clients[which]
 
 
 def _check(task: Task, agreed: Agreement, node: Node) -> None:
