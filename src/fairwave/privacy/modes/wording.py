@@ -58,8 +58,8 @@ def about_noise_source(privacy: Privacy) -> str:
             "training proves with privacy.noise_source 'hardened' or 'exact'. A simulation itself protects nobody."
         )
     return (
-        f"Noise and batches came from the source '{privacy.noise_source}'. Rounding inside sums of gradients is not "
-        "part of the proof; a margin of 1e-4 of the clip length is kept for it."
+        f"Noise and batches came from the source '{privacy.noise_source}'. Lengths and sums are in double precision; a "
+        "margin of 1e-6 of the clip length, a thousand times what they round, is kept for rounding."
     )
 
 
