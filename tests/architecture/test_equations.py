@@ -30,9 +30,46 @@ def claims_in_code(package: Path) -> Claims:
 
 def claims_in_docs(text: str) -> Claims:
     claims: Claims = collections.defaultdict(list)
-    for number, function in re.findall(r"^\| (\d+) \|[^|]*\| `([\w.]+)` \|$", text, flags=re.MULTILINE):
+    for number, function, _ in rows_in_docs(text):
         claims[int(number)].append(function)
     return dict(claims)
+
+
+def rows_in_docs(text: str) -> list[tuple[str, str, str]]:
+    """Number, function and use of every row."""
+    return re.findall(r"^\| (\d+) \|[^|]*\| `([\w.]+)` \| ?([^|]*?) ?\|$", text, flags=re.MULTILINE)
+
+
+def functions_called(package: Path) -> set[str]:
+    """Functions that another function, or a module, uses. A function that only uncalled ones use counts as called."""
+    called: set[str] = set()
+    for path in sorted(package.rglob("*.py")):
+        module, tree = ".".join(path.relative_to(package).with_suffix("").parts), ast.parse(path.read_text("utf-8"))
+        known = {node.name: f"{module}.{node.name}" for node in tree.body if isinstance(node, ast.FunctionDef)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fairwave."):
+                origin = (node.module or "").removeprefix("fairwave.")
+                known |= {alias.asname or alias.name: f"{origin}.{alias.name}" for alias in node.names}
+        for statement in tree.body:
+            own = statement.name if isinstance(statement, ast.FunctionDef) else None
+            used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+            called |= {known[name] for name in used & set(known) if name != own}
+    return called
+
+
+def test_every_equation_is_called_or_said_to_be_a_check():
+    called = functions_called(PACKAGE)
+    rows = rows_in_docs((ROOT / "docs" / "equations.md").read_text("utf-8"))
+    assert {function for _, function, use in rows if use != "check only"} <= called
+    checks = {function for _, function, use in rows if use == "check only"}
+    assert checks - called == {function for function in checks if function != "wireless.rate.uplink_rate_bps"}
+    assert {use for _, _, use in rows} == {"", "check only"}
+
+
+def test_a_function_without_a_caller_is_noticed(tmp_path: Path):
+    (tmp_path / "a.py").write_text("def f():\n    return f\n\n\ndef g():\n    return 1\n\n\nX = g()\n", "utf-8")
+    (tmp_path / "b.py").write_text("from fairwave.a import f as h\n\n\ndef k():\n    return 2\n", "utf-8")
+    assert functions_called(tmp_path) == {"a.g"}
 
 
 def test_map_and_code_agree():

@@ -24,7 +24,7 @@ from fairwave.policy.problem import (
 from fairwave.policy.rule import Rule
 from fairwave.policy.utility import utility
 from fairwave.types import Count, Scalar
-from fairwave.wireless.energy import compute_time_s
+from fairwave.wireless.energy import compute_time_s, radio_power_w, round_energy_j
 from fairwave.wireless.physical_device import Device
 from fairwave.wireless.rate import power_of_log_snr_w, rate_of_log_snr_bps, upload_time_s
 
@@ -81,6 +81,7 @@ def _carry_out(problem: DeviceProblem, preferences: Preferences, effort: Effort,
     whole = Choice(iterations=jnp.floor(choice.iterations), log_snr=choice.log_snr)
     power_w = power_of_log_snr_w(choice.log_snr, problem.gain)
     rate_bps = rate_of_log_snr_bps(device, choice.log_snr)
+    compute_s, upload_s = compute_time_s(device, whole.iterations), upload_time_s(device, rate_bps)
     compute_j, transmit_j = compute_energy_j(device, whole.iterations), transmit_energy_j(problem, choice.log_snr)
     plan = DevicePlan(
         case=_case(problem, choice),
@@ -90,11 +91,11 @@ def _carry_out(problem: DeviceProblem, preferences: Preferences, effort: Effort,
         local_iterations=whole.iterations.astype(jnp.int32),
         transmit_power_w=power_w,
         uplink_rate_bps=rate_bps,
-        compute_time_s=compute_time_s(device, whole.iterations),
-        upload_time_s=upload_time_s(device, rate_bps),
+        compute_time_s=compute_s,
+        upload_time_s=upload_s,
         compute_energy_j=compute_j,
         transmit_energy_j=transmit_j,
-        energy_j=compute_j + transmit_j,
+        energy_j=round_energy_j(device, compute_s=compute_s, upload_s=upload_s, radio_w=radio_power_w(device, power_w)),
         utility=objective(problem, effort, preferences.energy_reference_j, whole),
         violation=constraint_violation(problem, choice),
     )
