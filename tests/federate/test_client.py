@@ -220,6 +220,20 @@ def test_devices_can_bring_their_own_data(tmp_path: Path) -> None:
         own_samples(few, own, 1)
 
 
+def test_a_class_that_the_network_does_not_have_decides_nothing_but_its_own_record(tmp_path: Path) -> None:
+    """To refuse the data would tell whether one record is there."""
+    draw = np.random.default_rng(0)
+    images, labels = draw.integers(0, 255, (60, 784), np.uint8), draw.integers(0, 10, 60, np.int32)
+    scenario = load_scenario("small", [*TINY, 'data.partition={law="own"}'])
+    odd = labels.copy()
+    odd[7] = 10
+    held = own_samples(scenario, DataSet(images, odd, images[:5], labels[:5]), 1)
+    assert held.labels[7] == 9
+    assert np.array_equal(np.delete(held.labels, 7), np.delete(labels, 7))
+    order = tiny('data.partition={law="own"}')
+    device_client(order, REPEATABLE, TRACK, 1, DataSet(images, odd, images[:5], labels[:5]), tmp_path / "s")
+
+
 def test_a_federation_of_devices_with_their_own_data(tmp_path: Path) -> None:
     """Each trains on its own file; one that was given none takes no part, and says why."""
     whole, order = load("mnist"), tiny('data.partition={law="own"}', rounds=2)

@@ -14,7 +14,6 @@ from fairwave.errors import FederationError
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.client import DeviceClient
 from fairwave.federate.client_app import app_of
-from fairwave.federate.client_data import own_samples
 from fairwave.federate.device_account import DeviceAccount
 from fairwave.federate.in_process import federate_in_process
 from fairwave.federate.protocol import Answer, Phase, Reason, Status, Task
@@ -32,75 +31,40 @@ KIND, OTHER = (1.3, 16 / 600), (2.0, 16 / 600)
 COPY = {"0.weight": np.zeros((784, 10), np.float32), "0.bias": np.zeros(10, np.float32)}
 
 
-def _records(start: int, count: int = 20) -> tuple[np.ndarray, np.ndarray]:
-    draw = np.random.default_rng(0)
-    return draw.integers(0, 255, (100, 12), np.uint8)[start : start + count], np.arange(100)[start : start + count]
-
-
-def _account(folder: Path, start: int = 0, *budgets: Budget) -> DeviceAccount:
-    return DeviceAccount(folder, *_records(start), budgets)
-
-
 def _ask(client: DeviceClient, number: int, copy: NamedArrays = COPY, name: str = "0" * 16) -> Answer:
     return client.answer(Task(name, *TRACK, number, Phase.UPDATE, 0.0, -1, -1, copy, None))
 
 
 def _client(folder: Path, *overrides: str, name: str = "state", own: Budget | None = None) -> DeviceClient:
     order = tiny(*PRIVATE, *overrides, preset="fair", rounds=30)
-    where = folder / f"{name}.state"
-    return device_client(order, HARDENED, TRACK, 0, load("mnist"), where, accounts=folder / "accounts", own_budget=own)
+    where = folder / name / "own.state"
+    return device_client(order, HARDENED, TRACK, 0, load("mnist"), where, account=folder / "account", own_budget=own)
 
 
 def test_charges_stop_at_the_budget_and_outlive_the_program(tmp_path: Path) -> None:
-    account = _account(tmp_path, 0, BUDGET)
+    account = DeviceAccount(tmp_path, (BUDGET,))
     allowed = account.allowance(KIND)
     assert allowed is not None
     assert account.charge(KIND, allowed)
     assert not account.charge(KIND, 1)
-    assert not _account(tmp_path).charge(KIND, 1)  # another program, which knows of no budget
+    assert not DeviceAccount(tmp_path).charge(KIND, 1)  # another program, which knows of no budget
     assert epsilon_of(account.entries().releases, 1e-5) <= 1.5
 
 
-def test_data_sets_that_share_a_record_share_an_account(tmp_path: Path) -> None:
-    """One record more, another order, another type: the account is that of the records."""
-    whole = _account(tmp_path, 0, BUDGET)
-    allowed = whole.allowance(KIND) or 0
-    whole.charge(KIND, allowed)
-    inputs, labels = _records(19, 30)
-    assert not DeviceAccount(tmp_path, inputs, labels).charge(KIND, 1)
-    shuffled = np.random.default_rng(1).permutation(20)
-    inputs, labels = _records(0)
-    assert not DeviceAccount(tmp_path, inputs[shuffled].astype(np.float64), labels[shuffled]).charge(KIND, 1)
-    apart = _account(tmp_path, 60, BUDGET)
-    assert apart.allowance(KIND) == allowed
-
-
-def test_accounts_that_turn_out_to_be_about_the_same_records_become_one(tmp_path: Path) -> None:
-    one, two = _account(tmp_path, 0, BUDGET), _account(tmp_path, 40)
-    one.charge(KIND, 100)
-    two.charge(OTHER, 50)
-    bridge = DeviceAccount(tmp_path, *_records(10, 40))
-    entries = bridge.entries()
-    assert entries.releases == {KIND: 100, OTHER: 50}
-    assert entries.budgets == {BUDGET}
-    assert len(list(tmp_path.glob("*.account"))) == 1
-    assert two.entries() == entries
-
-
 def test_no_budget_outlives_a_message_without_proof(tmp_path: Path) -> None:
-    account = _account(tmp_path)
+    account = DeviceAccount(tmp_path)
     assert account.charge_unproven()
-    limited = _account(tmp_path, 0, BUDGET)
+    limited = DeviceAccount(tmp_path, (BUDGET,))
     assert limited.allowance(KIND) == 0
     assert not limited.charge_unproven()
 
 
 def test_programs_that_charge_at_once_do_not_overspend(tmp_path: Path) -> None:
-    allowed = _account(tmp_path, 0, BUDGET).allowance(KIND) or 0
+    allowed = DeviceAccount(tmp_path, (BUDGET,)).allowance(KIND) or 0
     granted: list[bool] = []
 
     def spend() -> None:
-        own = _account(tmp_path)
+        own = DeviceAccount(tmp_path)
         granted.extend(own.charge(KIND, allowed // 20) for _ in range(10))
 
     threads = [threading.Thread(target=spend) for _ in range(4)]
@@ -114,29 +78,20 @@ def test_programs_that_charge_at_once_do_not_overspend(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", ["cut", "edited", "empty"])
 def test_a_damaged_account_is_refused(change: str, tmp_path: Path) -> None:
-    account = _account(tmp_path, 0, BUDGET)
+    account = DeviceAccount(tmp_path, (BUDGET,))
     account.charge(KIND, 100)
-    path = next(tmp_path.glob("*.account"))
+    path = tmp_path / "account.json"
     whole = path.read_bytes()
     path.write_bytes({"cut": whole[:-9], "edited": whole.replace(b"100", b"001"), "empty": b""}[change])
-    with pytest.raises(FederationError, match=r"\.account: damaged"):
+    with pytest.raises(FederationError, match=r"account\.json: damaged"):
         account.charge(KIND, 1)
 
 
-def test_without_its_salt_an_account_recognises_nobody_and_is_refused(tmp_path: Path) -> None:
-    _account(tmp_path, 0, BUDGET)
-    (tmp_path / "salt").unlink()
-    with pytest.raises(FederationError, match="salt: missing"):
-        _account(tmp_path)
-
-
-def test_an_account_holds_no_record_and_is_private(tmp_path: Path) -> None:
-    inputs, labels = _records(0)
-    DeviceAccount(tmp_path / "own", inputs, labels)
-    for path in (tmp_path / "own").iterdir():
+def test_an_account_is_private_and_holds_no_record(tmp_path: Path) -> None:
+    DeviceAccount(tmp_path / "own", (BUDGET,)).charge(KIND, 5)
+    assert {path.name for path in (tmp_path / "own").iterdir()} == {"account.json", "lock"}
+    for path in (tmp_path / "own", *(tmp_path / "own").iterdir()):
         assert path.stat().st_mode & 0o077 == 0
-        assert not any(row.tobytes() in path.read_bytes() for row in inputs)
-    assert (tmp_path / "own").stat().st_mode & 0o077 == 0
 
 
 def test_two_federations_on_the_same_data_share_one_budget(tmp_path: Path) -> None:
@@ -162,7 +117,7 @@ def test_a_scenario_that_changes_under_the_same_name_is_refused_by_the_device(tm
     assert _ask(before, 1).status is Status.SENT
     longer = tiny(*PRIVATE, "privacy.max_epsilon=1.5", preset="fair", rounds=60)
     more = device_client(
-        longer, HARDENED, TRACK, 0, load("mnist"), tmp_path / "state.state", accounts=tmp_path / "accounts"
+        longer, HARDENED, TRACK, 0, load("mnist"), tmp_path / "state" / "own.state", account=tmp_path / "account"
     )
     assert _ask(more, 2).reason is not Reason.CHANGED_AGREEMENT  # how long it goes on may change
 
@@ -175,15 +130,10 @@ def test_other_noise_under_another_name_spends_from_the_same_budget(tmp_path: Pa
         for number in range(2):
             if _ask(client, number).status is not Status.SENT:
                 break
-    spent = DeviceAccount(tmp_path / "accounts", *_held()).entries().releases
+    spent = DeviceAccount(tmp_path / "account").entries().releases
     assert len(spent) >= 3
     assert (0.5, 16 / 600) not in spent  # one round of that would cost more than all that is left
     assert 0.5 < epsilon_of(spent, 1e-5) <= 4.0
-
-
-def _held() -> tuple[np.ndarray, np.ndarray]:
-    own = own_samples(tiny(*PRIVATE, preset="fair").scenario, load("mnist"), 0)
-    return own.inputs, own.labels
 
 
 def test_an_owners_budget_holds_whatever_federations_agree_on(tmp_path: Path) -> None:
@@ -199,7 +149,7 @@ def test_an_owners_budget_holds_whatever_federations_agree_on(tmp_path: Path) ->
 def test_a_device_with_a_budget_takes_no_part_where_nothing_is_proved(tmp_path: Path) -> None:
     order = tiny(preset="paper-clean", rounds=2)
     client = device_client(
-        order, HARDENED, TRACK, 0, load("mnist"), tmp_path / "s", accounts=tmp_path / "a", own_budget=BUDGET
+        order, HARDENED, TRACK, 0, load("mnist"), tmp_path / "s", account=tmp_path / "a", own_budget=BUDGET
     )
     answer = client.answer(Task("0" * 16, *TRACK, 0, Phase.GRADIENT, 0.0, -1, -1, COPY, None))
     assert (answer.status, answer.arrays) == (Status.RESTING, None)
@@ -221,5 +171,40 @@ def test_copies_that_no_honest_access_point_sends_are_refused(spoil: object, tmp
     client = _client(tmp_path, "privacy.max_epsilon=1.5")
     answer = _ask(client, 0, spoil(COPY))
     assert (answer.status, answer.reason, answer.arrays) == (Status.FAILED, Reason.REFUSED_COPY, None)
-    assert not (tmp_path / "state.state").exists()
-    assert DeviceAccount(tmp_path / "accounts", *_held()).entries().releases == {}
+    assert not (tmp_path / "state" / "own.state").exists()
+    assert DeviceAccount(tmp_path / "account").entries().releases == {}
+
+
+def test_a_deviation_that_is_none_is_refused(tmp_path: Path) -> None:
+    client = _client(tmp_path, "privacy.max_epsilon=1.5")
+    for deviation in (float("nan"), float("inf"), -0.1, 1.5):
+        answer = client.answer(Task("0" * 16, *TRACK, 0, Phase.UPDATE, deviation, -1, -1, COPY, None))
+        assert answer.reason is Reason.REFUSED_COPY
+
+
+def test_another_seed_does_not_hide_a_changed_scenario(tmp_path: Path) -> None:
+    """The agreement is the federation's, not that of one of its state files."""
+    assert _ask(_client(tmp_path), 0).status is Status.SENT
+    order = tiny(*PRIVATE, "privacy.noise_multiplier=2.0", "run.seed=1", preset="fair", rounds=30)
+    other = device_client(
+        order, HARDENED, TRACK, 0, load("mnist"), tmp_path / "state" / "another.state", account=tmp_path / "account"
+    )
+    assert _ask(other, 0).reason is Reason.CHANGED_AGREEMENT
+
+
+def test_two_programs_of_one_device_answer_one_after_the_other(tmp_path: Path) -> None:
+    """Each counts the other's steps: together they report what both have sent."""
+    clients = [_client(tmp_path) for _ in range(2)]
+    copies = [COPY, {name: array + np.float32(0.5) for name, array in COPY.items()}]
+    answers: list[Answer] = []
+
+    def work(which: int) -> None:
+        answers.append(_ask(clients[which], which, copies[which]))
+
+    threads = [threading.Thread(target=work, args=(which,)) for which in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    charged = sum(DeviceAccount(tmp_path / "account").entries().releases.values())
+    assert max(answer.spent for answer in answers) == charged > 0

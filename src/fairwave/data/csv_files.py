@@ -10,13 +10,14 @@ from fairwave.errors import ScenarioError
 
 TRAIN = "train.csv"
 LABEL = "label"
+PIXEL = "pixel"
 
 
 def read_csv_folder(folder: Path) -> dict[str, np.ndarray]:
     """The four arrays of a folder.
 
-    Whole inputs from 0 to 255 that go beyond 127 are taken as bytes, which training scales to [0, 1]; all others are
-    used as they are.
+    Inputs whose columns are all called `pixel...` are bytes and are scaled to [0, 1]; all others are used as they are.
+    Values never decide it: one record would then change what training makes of all others, which no clipping bounds.
     """
     train_inputs, train_labels, names = _read(folder / TRAIN)
     test_inputs, test_labels, test_names = _read(folder / "test.csv")
@@ -24,10 +25,8 @@ def read_csv_folder(folder: Path) -> dict[str, np.ndarray]:
         odd = sorted(set(names) ^ set(test_names))[0]
         raise ScenarioError(f"{folder}: column '{odd}' is in only one of {TRAIN} and test.csv; make them equal")
     test_inputs = test_inputs[:, [test_names.index(name) for name in names]]
-    both = (train_inputs, test_inputs)
-    whole = all((part == np.floor(part)).all() and part.min() >= 0 and part.max() <= 255 for part in both)
-    if whole and train_inputs.max() > 127:
-        train_inputs, test_inputs = (part.astype(np.uint8) for part in both)
+    if all(name.lower().startswith(PIXEL) for name in names):
+        train_inputs, test_inputs = train_inputs / np.float32(255), test_inputs / np.float32(255)
     return {
         "train_images": train_inputs,
         "train_labels": train_labels,

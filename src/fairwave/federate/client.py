@@ -33,11 +33,12 @@ from fairwave.engine.device_side import (
 )
 from fairwave.engine.round_record import FROM_PLAN
 from fairwave.federate.client_data import OwnSamples
-from fairwave.federate.client_state import ClientState, ClientStateFile, on_host
+from fairwave.federate.client_state import ClientState, ClientStateFile, on_host, replace_file
+from fairwave.federate.device_account import locked_beside
 from fairwave.federate.device_charges import DeviceCharges
 from fairwave.federate.device_log import note
 from fairwave.federate.meter import RAPL, Meter
-from fairwave.federate.protocol import Answer, Phase, Reason, Status, Task, sayable
+from fairwave.federate.protocol import Answer, Phase, Reason, Status, Task, sayable, sayable_round
 from fairwave.federate.settings import Settings
 from fairwave.federate.task_checks import agreement_digest, digest_of, is_hostile, is_out_of_turn, is_unforeseen
 from fairwave.keys import Stream, device_key, run_key
@@ -59,7 +60,9 @@ from fairwave.types import Count, Key
 from fairwave.wireless.hardware import distances_m
 from fairwave.wireless.mobility import Motion, motions
 
-ACCOUNTS = "accounts"
+ACCOUNT = "account"
+AGREED, LOCK = "agreement", "lock"
+"""Files beside the states of one federation: a digest of what it began with, and the lock of who answers."""
 _channel = jax.jit(channel_of, static_argnums=0)
 _prepare = jax.jit(prepare, static_argnums=(0, 1))
 _train = jax.jit(train_device, static_argnums=0)
@@ -79,11 +82,11 @@ class DeviceClient:
         settings: Settings,
         state_file: Path,
         *,
-        accounts: Path | None = None,
+        account: Path | None = None,
         own_budget: Budget | None = None,
         counters: Path = RAPL,
     ) -> None:
-        """`accounts` is a folder for the privacy accounts of all federations; left out, one beside the state file."""
+        """`account` is the folder of the privacy account of all federations; left out, one beside the state file."""
         self._scenario, self._scheme, self._model, self._settings = scenario, scheme, model, settings
         self._own, self._index, self._counters = samples, samples.index, counters
         self._program: Callable[..., Trained] | None = None
@@ -97,7 +100,7 @@ class DeviceClient:
             self._like = jax.eval_shape(model.init, initial)
             self._layout = {name: np.empty(leaf.shape, leaf.dtype) for name, leaf in leaves_by_name(self._like)}
             self._charges = DeviceCharges(
-                state_file.parent / ACCOUNTS if accounts is None else accounts,
+                state_file.parent / ACCOUNT if account is None else account,
                 samples,
                 scenario.privacy,
                 self._enforced,
@@ -122,18 +125,22 @@ class DeviceClient:
     @double_precision()
     def answer(self, task: Task) -> Answer:
         """The reply to a task; whatever is sent has been charged and written to the state file first."""
-        answer = self._answered(task)
+        if is_hostile(task, self._layout):
+            return Answer(sayable_round(task.round), Status.FAILED, reason=Reason.REFUSED_COPY)
+        # Two programs that read one state would both train, and each would count only its own steps.
+        self._file.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with locked_beside(self._file.folder / LOCK):
+            answer = self._answered(task)
         if not sayable(answer, self._layout):
             note(self._file.folder, "an answer outside the vocabulary was held back")
-            return Answer(task.round, Status.FAILED, reason=Reason.INTERNAL)
+            return Answer(sayable_round(task.round), Status.FAILED, reason=Reason.INTERNAL)
         return answer
 
     def _answered(self, task: Task) -> Answer:
-        if is_hostile(task, self._layout):
-            return Answer(task.round, Status.FAILED, reason=Reason.REFUSED_COPY)
-        state = self._file.read()
-        if state.agreement not in (b"", self._agreement):
+        agreed = self._file.folder / AGREED
+        if agreed.exists() and agreed.read_bytes() != self._agreement:
             return Answer(task.round, Status.FAILED, reason=Reason.CHANGED_AGREEMENT)
+        state = self._file.read()
         if is_unforeseen(task, self._exchanges) or is_out_of_turn(task, state, self._exchanges):
             return Answer(task.round, Status.STALE, examples=self._own.count)
         if task.copy is not None:
@@ -167,7 +174,6 @@ class DeviceClient:
             effort=on_host(effort),
             round=task.round,
             steps_left=self._steps_left(task),
-            agreement=self._agreement,
             copy=copy,
             gradient=None,
             update=None,
@@ -176,6 +182,9 @@ class DeviceClient:
             round_energy_j=0.0,
             reported={},
         )
+        agreed = self._file.folder / AGREED
+        if not agreed.exists():
+            replace_file(agreed, self._agreement)
         self._file.write(entered)
         return entered
 

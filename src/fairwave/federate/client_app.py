@@ -1,8 +1,8 @@
 """The device as a Flower ClientApp.
 
 A node is configured by `partition-id` (which device it is), `home` (a private folder for its state), and optionally
-`key` (its private key, to prove who it is), `data` (a data set of its own), `accounts` (a folder for the privacy
-accounts of all federations on this machine), and `budget-epsilon` with `budget-delta` (what all of them together may
+`key` (its private key, to prove who it is), `data` (a data set of its own), `account` (a folder for the privacy
+account of all federations on its records), and `budget-epsilon` with `budget-delta` (what all of them together may
 spend of its records).
 
 Flower sends the text of an exception to the access point. So no function here lets one through: whatever goes wrong is
@@ -29,7 +29,7 @@ from fairwave.federate.device_keys import sign
 from fairwave.federate.device_log import note
 from fairwave.federate.flower_records import HELLO, Unreadable, answer_to_records, task_from_records, value
 from fairwave.federate.node import Node, Refused
-from fairwave.federate.protocol import VERSION, WHOLE, Answer, Reason, Status, Task
+from fairwave.federate.protocol import VERSION, Answer, Reason, Status, Task, sayable_round
 from fairwave.federate.setup import device_client
 from fairwave.runs.order import Track
 from fairwave.scenario.partition_laws import Own
@@ -82,7 +82,7 @@ class _Answering:
                 _keep_programs(node.home / CACHE)
             with _reason(Reason.UNREADABLE):
                 task = task_from_records(message.content)
-            number = min(max(task.round, 0), WHOLE["round"])
+            number = sayable_round(task.round)
             client = self._client(task, node)
             with _reason(Reason.STATE):
                 records = answer_to_records(client.answer(task))
@@ -106,7 +106,7 @@ class _Answering:
                     node.device,
                     self._load(node.data or agreed.order.scenario.data.source),
                     node.folder / task.federation / f"{task.scheme}-{task.seed}.state",
-                    accounts=node.accounts,
+                    account=node.account,
                     own_budget=node.budget,
                 )
         return self._clients[which]

@@ -60,7 +60,9 @@ def own_samples(scenario: Scenario, data: DataSet, index: int) -> OwnSamples:
                 f"{wanted}; lower it, or give the device more"
             )
         counts = agreed_counts(scenario, data.train_labels)
-        return OwnSamples(index, data.train_inputs[:wanted], data.train_labels[:wanted], counts, refreshed=0)
+        # A class that the network does not have becomes its last one. To refuse it would tell of one record.
+        labels = np.minimum(data.train_labels[:wanted], scenario.learning.layer_sizes[-1] - 1)
+        return OwnSamples(index, data.train_inputs[:wanted], labels, counts, refreshed=0)
     shared = holdings_of(scenario, data.train_labels)
     mine = shared.samples[index, : min(int(shared.shares[index]), shared.samples.shape[1])]
     return OwnSamples(index, data.train_inputs[mine], data.train_labels[mine], shared.counts, shared.refreshed)

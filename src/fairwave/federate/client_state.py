@@ -44,8 +44,6 @@ class ClientState:
     steps_left: int = -1
     """Local steps that the access point's ledger and the device's own account left at the beginning of `round`; -1 for
     no limit."""
-    agreement: bytes = b""
-    """A digest of the scenario that the federation began with."""
     secret: int = dataclasses.field(default_factory=lambda: secrets.randbits(63))
     """Root of its own noise and batches, where these are not the scenario's."""
     used_energy_j: float = 0.0
@@ -101,7 +99,7 @@ class ClientStateFile:
             setattr(state, name, float(held[name]))
         for name in _GROUPS:
             setattr(state, name, _group(held, name) or None)
-        state.question, state.agreement = held["question"].tobytes(), held["agreement"].tobytes()
+        state.question = held["question"].tobytes()
         state.reported = {name: float(value) for name, value in _group(held, "reported").items()}
         if self._personal is not None:
             state.personal_model = tree_of(_group(held, "personal"), self._personal)
@@ -110,7 +108,7 @@ class ClientStateFile:
     def write(self, state: ClientState) -> None:
         """Replace the file whole; once this returns, a power cut does not undo it."""
         held = {name: np.asarray(getattr(state, name)) for name in (*_NUMBERS, *_QUANTITIES)}
-        held |= {name: np.frombuffer(getattr(state, name), np.uint8) for name in ("question", "agreement")}
+        held["question"] = np.frombuffer(state.question, np.uint8)
         groups = {name: getattr(state, name) or {} for name in _GROUPS}
         groups["effort"] = named_arrays(state.effort)
         groups["reported"] = {name: np.asarray(value) for name, value in state.reported.items()}

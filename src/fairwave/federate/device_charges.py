@@ -33,11 +33,10 @@ class DeviceCharges:
         agreed = own
         if counted and privacy.max_epsilon is not None:
             agreed = (*own, Budget(privacy.max_epsilon, privacy.delta))
-        records = (samples.inputs, samples.labels)
-        self._unproven = DeviceAccount(folder, *records, own) if seeded_noise or not counted else None
+        self._unproven = DeviceAccount(folder, own) if seeded_noise or not counted else None
         self._proved: DeviceAccount | None = None
         if counted:
-            self._proved = DeviceAccount(folder / SIMULATED if seeded_noise else folder, *records, agreed)
+            self._proved = DeviceAccount(folder / SIMULATED if seeded_noise else folder, agreed)
         self._step = (enforced.noise_multiplier, float(enforced.sampling[samples.index]))
         self._lost_in_step = float(enforced.lost_delta[samples.index])
         self._gradient = (enforced.exchange_noise_multiplier, 1.0)

@@ -97,10 +97,11 @@ exec flwr "$$@"
 
 _NODE = """\
 # DATA=folder ./start.sh trains on data of the device's own; see data.partition in the scenario.
-# ACCOUNTS is one folder for all federations on this machine: they share the privacy budget of the device's records.
+# ACCOUNT is one folder for all federations on this machine: they share the privacy budget of its records. Name another
+# one for a data set that has no record in common with the others.
 # BUDGET_EPSILON=8.0 BUDGET_DELTA=1e-5 ./start.sh sets that budget, whatever federations agree on.
-accounts="$${ACCOUNTS:-$${XDG_STATE_HOME:-$$HOME/.local/state}/fairwave/accounts}"
-config="partition-id=$device home=\\"$$PWD/home\\" key=\\"$$PWD/node.key\\" accounts=\\"$$accounts\\""
+account="$${ACCOUNT:-$${XDG_STATE_HOME:-$$HOME/.local/state}/fairwave/account}"
+config="partition-id=$device home=\\"$$PWD/home\\" key=\\"$$PWD/node.key\\" account=\\"$$account\\""
 if [ -n "$${DATA:-}" ]; then config="$$config data=\\"$$DATA\\""; fi
 if [ -n "$${BUDGET_EPSILON:-}" ]; then
     config="$$config budget-epsilon=$$BUDGET_EPSILON budget-delta=$${BUDGET_DELTA:?give it with BUDGET_EPSILON}"

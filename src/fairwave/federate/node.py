@@ -31,8 +31,8 @@ class Node:
     """Its private key."""
     data: str | None
     """A data set of its own."""
-    accounts: Path
-    """Where the privacy accounts of all federations are kept."""
+    account: Path
+    """Folder of the privacy account of all federations."""
     budget: Budget | None
     """What all federations together may spend of its records, by its owner's will."""
 
@@ -47,13 +47,13 @@ class Node:
                 "node-config: no 'home' or no 'partition-id'; give the device a private folder and its number",
             )
         home = Path(str(given))
-        key, data, accounts = (config.get(name) for name in ("key", "data", "accounts"))
+        key, data, account = (config.get(name) for name in ("key", "data", "account"))
         return cls(
             device=device,
             home=home,
             key=None if key is None else Path(str(key)),
             data=None if data is None else str(data),
-            accounts=home / f"device-{device}" / "accounts" if accounts is None else Path(str(accounts)),
+            account=home / f"device-{device}" / "account" if account is None else Path(str(account)),
             budget=_budget(config.get("budget-epsilon"), config.get("budget-delta")),
         )
 

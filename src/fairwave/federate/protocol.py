@@ -1,8 +1,9 @@
 """What access point and devices say to each other, whatever carries it: the whole vocabulary of the wire.
 
-Nothing leaves a device but an `Answer` that `sayable` lets through: enumerated words, whole and real numbers within
-stated bounds, and arrays of the agreed names, shapes and types. There is no field for free text, so that no message of
-an error, a library or a file system can carry a record away; such messages stay in the device's own log.
+Nothing leaves a device but its number, with a signature that proves it, and an `Answer` that `sayable` lets through:
+enumerated words, whole and real numbers within stated bounds, and arrays of the agreed names, shapes and types. There
+is no field for free text, so that no message of an error, a library or a file system can carry a record away; such
+messages stay in the device's own log.
 
 A model, a gradient and an update are named arrays. Rounds count from 0.
 """
@@ -56,7 +57,8 @@ class Reason(enum.StrEnum):
     CHANGED_AGREEMENT = "changed_agreement"
     """The scenario is not the one that this federation began with."""
     REFUSED_COPY = "refused_copy"
-    """The copy or the mean gradient has another layout than agreed, is not finite, or is too long."""
+    """The copy or the mean gradient has another layout than agreed, is not finite, or is too long; or the deviation is
+    none."""
     CONFIGURATION = "configuration"
     """The node's configuration is incomplete."""
     DATA = "data"
@@ -136,6 +138,11 @@ def sayable(answer: Answer, like: Mapping[str, np.ndarray] | None) -> bool:
     )
     words = type(answer.status) is Status and type(answer.reason) is Reason and type(answer.exhausted) is bool
     return words and telemetry and within_bounds(answer) and (answer.arrays is None or fits(answer.arrays, like or {}))
+
+
+def sayable_round(number: int) -> int:
+    """A round's number within the bounds of an answer."""
+    return min(max(number, 0), WHOLE["round"])
 
 
 def within_bounds(answer: Answer) -> bool:

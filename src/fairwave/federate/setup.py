@@ -46,10 +46,10 @@ def device_client(
     data: DataSet,
     state_file: Path,
     *,
-    accounts: Path | None = None,
+    account: Path | None = None,
     own_budget: Budget | None = None,
 ) -> DeviceClient:
-    """One device, with its share of the data, or all of its own; see `DeviceClient` for its accounts and its budget."""
+    """One device, with its share of the data, or all of its own; see `DeviceClient` for its account and its budget."""
     scenario = order.seeded(track.seed)
     check_layers(scenario, data)
     samples = own_samples(scenario, data, index)
@@ -61,6 +61,6 @@ def device_client(
         samples,
         settings,
         state_file,
-        accounts=accounts,
+        account=account,
         own_budget=own_budget,
     )

@@ -11,6 +11,7 @@ import numpy as np
 from fairwave.federate.client_state import ClientState
 from fairwave.federate.protocol import Phase, Task, fits
 from fairwave.learning.named_arrays import NamedArrays
+from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.experiment import digest
 from fairwave.scenario.parameters import Scenario
 
@@ -20,7 +21,7 @@ LONGEST = 1e6
 
 def is_hostile(task: Task, like: Mapping[str, np.ndarray]) -> bool:
     """Whether what the access point sent has another layout than agreed, is not finite, or is too long to be honest."""
-    return any(
+    return not 0.0 <= task.deviation <= 1.0 or any(
         not fits(arrays, like) or not _length(arrays) <= LONGEST
         for arrays in (task.copy, task.mean_gradient)
         if arrays is not None
@@ -50,9 +51,13 @@ def is_out_of_turn(task: Task, state: ClientState, exchanges: bool) -> bool:
 
 
 def agreement_digest(scenario: Scenario, scheme: str, noise: str) -> bytes:
-    """A digest of all that decides what a device releases. How many rounds there are to be may be changed later."""
-    described = scenario.model_dump(mode="json", exclude={"plugins": True, "run": {"num_rounds"}})
-    return hashlib.blake2b(json.dumps([described, scheme, noise], sort_keys=True).encode(), digest_size=16).digest()
+    """A digest of all that decides what a device releases. How many rounds there are to be may be changed later.
+
+    A federation that proves something has one scheme and one seed; others may have several.
+    """
+    described = scenario.model_dump(mode="json", exclude={"plugins": True, "run": {"num_rounds", "seed"}})
+    track = [scheme, scenario.run.seed] if mode_of(scenario.privacy).proves else []
+    return hashlib.blake2b(json.dumps([described, track, noise], sort_keys=True).encode(), digest_size=16).digest()
 
 
 def digest_of(*parts: NamedArrays | None) -> bytes:

@@ -1,7 +1,8 @@
 """A privacy filter: how many more releases a budget pays for, whatever was released before and whoever chose it.
 
 A budget is an (epsilon, delta) for all releases about the same records together. Two rules keep it, each with its own
-share of delta; a release is allowed if either allows it.
+share of delta; a release is allowed if either allows it. A third share pays for overfull batches and rounding: what all
+releases together lose of delta may not exceed it, under either rule.
 
 *One kind.* All releases so far, and the next, are of the kind that came first. Their number is at most the largest for
 which tight accounting stays within the budget. That number follows from the first kind alone, before anything is
@@ -14,7 +15,8 @@ divergences of a fixed order add up all the same (Feldman and Zrnic 2021).
 Together they keep the budget. A transcript is either all of the first kind, or not. The first sort is also produced by
 a process that stops before its first release of another kind, to which the first rule applies. On the second sort the
 second rule has held at every release, for its sum only grows, so that a process which stops when it fails produces
-them too. Each sort is as likely, with and without a record, up to e^epsilon and its rule's share of delta.
+them too. Each sort is as likely, with and without a record, up to e^epsilon and its rule's share of delta; but for the
+third share, all releases are what the accounting takes them for.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from collections.abc import Mapping
 from fairwave.privacy.accounting import Kind
 from fairwave.privacy.budget import most_releases
 
-SHARE_OF_MIXED = 2.0**-10
-"""Share of delta that belongs to releases of several kinds; half of it pays for overfull batches and rounding."""
+SHARE_OF_MIXED, SHARE_OF_LOST = 2.0**-10, 2.0**-8
+"""Shares of delta: for releases of several kinds, and for overfull batches and rounding. The rest is for one kind."""
 ORDERS = range(2, 257)
 
 
@@ -43,30 +45,27 @@ class Budget:
         self, releases: Mapping[Kind, int], lost_delta: float, first: Kind, kind: Kind, lost_each: float
     ) -> int:
         """How many more releases of a kind are allowed, after these; each may lose so much of delta beside."""
-        mixed = self._of_any_kinds(releases, lost_delta, first, kind, lost_each)
-        if kind != first or any(other != kind for other, count in releases.items() if count):
-            return mixed
-        return max(self._of_one_kind(kind, lost_each) - releases.get(kind, 0), mixed)
+        loseable = self.delta * SHARE_OF_LOST - lost_delta
+        if loseable < 0.0:
+            return 0
+        allowed = self._of_any_kinds(releases, first, kind)
+        if kind == first and all(other == kind for other, count in releases.items() if count):
+            allowed = max(allowed, self._of_one_kind(kind) - releases.get(kind, 0))
+        return allowed if lost_each <= 0.0 else min(allowed, math.floor(loseable / lost_each))
 
-    def _of_one_kind(self, kind: Kind, lost_each: float) -> int:
-        return most_releases(kind, self.epsilon, self.delta * (1.0 - SHARE_OF_MIXED), lost_each)
+    def _of_one_kind(self, kind: Kind) -> int:
+        return most_releases(kind, self.epsilon, self.delta * (1.0 - SHARE_OF_MIXED - SHARE_OF_LOST), 0.0)
 
-    def _of_any_kinds(
-        self, releases: Mapping[Kind, int], lost_delta: float, first: Kind, kind: Kind, lost_each: float
-    ) -> int:
+    def _of_any_kinds(self, releases: Mapping[Kind, int], first: Kind, kind: Kind) -> int:
         order, affordable = _order(self, first)
         spent = math.fsum(count * renyi_divergence(each, order) for each, count in releases.items())
-        one, loseable = renyi_divergence(kind, order), 0.5 * self.delta * SHARE_OF_MIXED
-        left = (affordable * (1.0 - 1e-9) - spent) / one
-        if lost_each > 0.0:
-            left = min(left, (loseable - lost_delta) / lost_each)
-        return max(0, math.floor(left))
+        return max(0, math.floor((affordable * (1.0 - 1e-9) - spent) / renyi_divergence(kind, order)))
 
 
 @functools.cache
 def _order(budget: Budget, first: Kind) -> tuple[int, float]:
     """The order at which divergences add up, and what they may add up to: the best for releases of the first kind."""
-    delta = 0.5 * budget.delta * SHARE_OF_MIXED
+    delta = budget.delta * SHARE_OF_MIXED
 
     def affordable(order: int) -> float:
         """Divergence that (epsilon, delta) allows (Canonne, Kamath and Steinke 2020, Proposition 12)."""

@@ -25,6 +25,7 @@ from fairwave.policy.certify import certify
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.order import Order, Track
 from fairwave.scenario.parameters import Scenario
+from fairwave.scenario.partition_laws import Own
 from fairwave.types import Key
 
 
@@ -123,9 +124,13 @@ def run_rounds(
 
 
 def check_layers(scenario: Scenario, data: sources.DataSet) -> None:
-    """Refuse a network that does not fit the data."""
+    """Refuse a network that does not fit the data.
+
+    Where devices bring their own, only the number of features counts: it is no secret, and one record's class is.
+    """
     first, last = scenario.learning.layer_sizes[0], scenario.learning.layer_sizes[-1]
-    if first != data.num_features or last < data.num_classes:
+    own = isinstance(scenario.data.partition, Own)
+    if first != data.num_features or (last < data.num_classes and not own):
         raise ScenarioError(
             f"learning.layer_sizes: {first} inputs and {last} outputs for data of {data.num_features} features and "
             f"{data.num_classes} classes; make them fit"

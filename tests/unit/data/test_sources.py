@@ -89,8 +89,8 @@ def test_files_that_are_no_data_set(tmp_path: Path):
         load(str(tmp_path / "set.csv"))
 
 
-def write_csv(folder: Path, name: str, inputs: np.ndarray, labels: np.ndarray) -> None:
-    rows = [",".join(["label", *(f"pixel{i}" for i in range(inputs.shape[1]))])]
+def write_csv(folder: Path, name: str, inputs: np.ndarray, labels: np.ndarray, column: str = "pixel") -> None:
+    rows = [",".join(["label", *(f"{column}{i}" for i in range(inputs.shape[1]))])]
     rows += [",".join(map(str, [label, *row])) for label, row in zip(labels.tolist(), inputs.tolist(), strict=True)]
     (folder / name).write_text("\n".join(rows) + "\n")
 
@@ -100,11 +100,24 @@ def test_csv_folder(arrays, tmp_path: Path):
     write_csv(tmp_path, "train.csv", flat[0], flat[1])
     write_csv(tmp_path, "test.csv", flat[2], flat[3])
     data = load(str(tmp_path))
-    assert data.train_inputs.dtype == np.uint8 and (data.train_inputs == flat[0]).all()
+    np.testing.assert_allclose(data.train_inputs, flat[0] / 255, rtol=1e-6)
+    np.testing.assert_allclose(data.test_inputs, flat[2] / 255, rtol=1e-6)
     assert (data.test_labels == flat[3]).all()
-    write_csv(tmp_path, "train.csv", flat[0] / 255, flat[1])
-    write_csv(tmp_path, "test.csv", flat[2] / 255, flat[3])
-    assert load(str(tmp_path)).train_inputs.dtype == np.float32
+
+
+def test_no_record_of_a_csv_file_decides_how_others_are_read(tmp_path: Path):
+    """With and without a record whose values go beyond 127, the others are the same to the bit."""
+    draw = np.random.default_rng(0)
+    inputs, labels = draw.integers(0, 120, (20, 4)), draw.integers(0, 2, 20)
+    inputs[7] = 255
+    for column in ("pixel", "dose"):
+        read = []
+        for kept in (np.ones(20, bool), np.arange(20) != 7):
+            write_csv(tmp_path, "train.csv", inputs[kept], labels[kept], column)
+            write_csv(tmp_path, "test.csv", inputs[:5], labels[:5], column)
+            read.append(load(str(tmp_path)).train_inputs)
+        assert read[0].dtype == read[1].dtype
+        assert np.array_equal(np.delete(read[0], 7, axis=0), read[1])
 
 
 def test_csv_columns_go_by_name_and_small_numbers_stay_as_they_are(tmp_path: Path):

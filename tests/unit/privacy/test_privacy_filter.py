@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fairwave.privacy import privacy_filter
 from fairwave.privacy.accounting import Kind, Releases, epsilon_of
 from fairwave.privacy.budget import most_releases
-from fairwave.privacy.privacy_filter import SHARE_OF_MIXED, Budget, renyi_divergence
+from fairwave.privacy.privacy_filter import SHARE_OF_LOST, SHARE_OF_MIXED, Budget, renyi_divergence
 
 KINDS = [(1.3, 128 / 6_000), (0.8, 0.01), (5.0, 1.0), (2.0, 0.3), (30.0, 1.0)]
 
@@ -43,9 +43,9 @@ def test_divergences_keep_their_digits_where_they_are_tiny() -> None:
 def test_one_kind_is_counted_tightly() -> None:
     budget, kind = Budget(8.0, 1e-5), KINDS[0]
     allowed = budget.allowance({}, 0.0, kind, kind, 1e-13)
-    assert allowed == most_releases(kind, 8.0, 1e-5 * (1 - SHARE_OF_MIXED), 1e-13)
+    assert allowed == most_releases(kind, 8.0, 1e-5 * (1 - SHARE_OF_MIXED - SHARE_OF_LOST), 0.0)
     assert budget.allowance({kind: allowed}, 0.0, kind, kind, 1e-13) == 0
-    assert allowed > 1.5 * budget._of_any_kinds({}, 0.0, kind, kind, 1e-13)
+    assert allowed > 1.5 * budget._of_any_kinds({}, kind, kind)
 
 
 Choices = st.lists(st.tuples(st.sampled_from(KINDS), st.floats(0.01, 1.0)), min_size=1, max_size=6)
@@ -71,16 +71,26 @@ def test_a_filter_for_each_kind_would_overspend(monkeypatch: pytest.MonkeyPatch)
     """The property can fail: with a budget of its own for every kind, which is what a budget per federation is."""
     whole = Budget._of_any_kinds
 
-    def alone(self: Budget, releases: Releases, lost: float, first: Kind, kind: Kind, each: float) -> int:
-        return whole(self, {kind: releases.get(kind, 0)}, lost, first, kind, each)
+    def alone(self: Budget, releases: Releases, first: Kind, kind: Kind) -> int:
+        return whole(self, {kind: releases.get(kind, 0)}, first, kind)
 
     monkeypatch.setattr(privacy_filter.Budget, "_of_any_kinds", alone)
     releases = _spent_by(Budget(1.5, 1e-5), [(kind, 1.0) for kind in KINDS])
     assert epsilon_of(releases, 1e-5) > 1.6
 
 
-def test_what_is_lost_to_rounding_is_part_of_the_budget() -> None:
-    budget, first, other = Budget(8.0, 1e-5), KINDS[0], KINDS[1]
-    loseable = 0.5 * 1e-5 * SHARE_OF_MIXED
-    assert budget.allowance({first: 10}, 0.0, first, other, loseable / 7.5) == 7
-    assert budget.allowance({first: 10}, loseable, first, other, 1e-12) == 0
+@pytest.mark.parametrize("kind", KINDS[:2])
+def test_what_is_lost_to_rounding_is_part_of_the_budget(kind: Kind) -> None:
+    """Under either rule, and also where the next release itself loses nothing."""
+    budget, first, loseable = Budget(8.0, 1e-5), KINDS[0], 1e-5 * SHARE_OF_LOST
+    assert budget.allowance({first: 10}, 0.0, first, kind, loseable / 7.5) == 7
+    assert budget.allowance({first: 10}, loseable, first, kind, 1e-12) == 0
+    assert budget.allowance({first: 10}, 1.01 * loseable, first, kind, 0.0) == 0
+
+
+def test_delta_that_was_lost_before_is_not_lent_again() -> None:
+    """Releases that lose much of delta, then releases of the same kind that lose none."""
+    budget, kind, lost_each = Budget(8.0, 1e-5), KINDS[0], 5.6e-8
+    many = budget.allowance({}, 0.0, kind, kind, lost_each)
+    more = budget.allowance({kind: many}, many * lost_each, kind, kind, 0.0)
+    assert epsilon_of({kind: many + more}, 1e-5 - many * lost_each) <= 8.0
