@@ -1,0 +1,62 @@
+"""Clipping: sums of all of a device's records, compared with clipped gradients that were worked out independently."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairwave.audit.audit_setting import LITTLE_NOISE, ONE_BATCH, AuditSetting
+from fairwave.audit.audited_cell import HOLDINGS
+from fairwave.audit.contribution_tests import agreement, leftovers
+from fairwave.audit.device_bench import Records
+from fairwave.audit.finding import Verdict
+from fairwave.audit.known_records import clipped, gradients, ordinary_copy
+from fairwave.learning.named_arrays import NamedArrays
+
+GAIN = 30.0
+"""Factor by which a leaf of a copy is enlarged, so that another part of the gradient dominates."""
+Probe = tuple[NamedArrays, Records]
+
+
+def clipping(setting: AuditSetting) -> Verdict:
+    """A verdict on the sums of a device that takes all of its records in every step."""
+    probes = _probes(setting)
+    released, expected = {}, {}
+    for number, (name, (copy, records)) in enumerate(probes.items()):
+        device = setting.device(f"clipping-{number}", ONE_BATCH, _padded(records, setting), LITTLE_NOISE)
+        released[name] = device.release(number, copy).values
+        expected[name] = clipped(gradients(setting.model, copy, records), setting.clip_norm).sum(axis=0)
+    law = setting.law(LITTLE_NOISE)
+    findings = [agreement(released, expected, law, setting.leaves), leftovers(released, expected, law)]
+    return Verdict(f"clipping of {setting.batch} records", findings)
+
+
+def _probes(setting: AuditSetting) -> dict[str, Probe]:
+    """Copies and records that put different parts of a gradient to the test."""
+    learning, count = setting.scenario.learning, setting.batch
+    draw, copy = np.random.default_rng(setting.seed), ordinary_copy(setting.model, setting.seed)
+    pixels, classes = learning.layer_sizes[0], learning.layer_sizes[-1]
+    labels = draw.integers(0, classes, count).astype(np.int32)
+    faint = draw.random((count, pixels)).astype(np.float32)
+    loud = faint * np.float32(100.0 * max(1.0, setting.clip_norm))
+    broken = loud.copy()
+    broken[::3], broken[1::3, 0] = np.nan, np.inf
+    one = Records(np.repeat(loud[:1], count, axis=0), np.repeat(labels[:1], count))
+    dark = Records(np.zeros_like(faint), np.repeat(labels[:1], count))
+    probes: dict[str, Probe] = {
+        "loud and faint records": (copy, Records(np.where(np.arange(count)[:, None] % 2, loud, 0.01 * faint), labels)),
+        "equal records": (copy, one),
+        "dark records": (copy, dark),
+        "records that are not finite": (copy, Records(broken, labels)),
+    }
+    for name in copy:
+        louder = {**copy, name: copy[name] * np.float32(GAIN)}
+        probes[f"equal records, large {name}"] = (louder, Records(0.1 * one.inputs, one.labels))
+        probes[f"dark records, large {name}"] = (louder, dark)
+    return probes
+
+
+def _padded(records: Records, setting: AuditSetting) -> Records:
+    """The same records with others behind them that the device does not hold, in an array of the usual size."""
+    spare = HOLDINGS * setting.batch - len(records.labels)
+    held = np.concatenate([records.inputs, np.repeat(records.inputs[:1], spare, axis=0)])
+    return Records(held, np.concatenate([records.labels, np.zeros(spare, np.int32)]))
