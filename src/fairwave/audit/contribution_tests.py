@@ -11,7 +11,9 @@ from fairwave.audit.noise_law import NoiseLaw
 from fairwave.audit.noise_tests import Leaves, two_sided
 
 
-def agreement(released: dict[str, np.ndarray], expected: dict[str, np.ndarray], law: NoiseLaw, leaves: Leaves) -> Finding:
+def agreement(
+    released: dict[str, np.ndarray], expected: dict[str, np.ndarray], law: NoiseLaw, leaves: Leaves
+) -> Finding:
     """Whether sums equal the sums of clipped gradients that were worked out independently, leaf by leaf.
 
     In the direction of the expected sum, noise has the std of a single value: a sum of many records shows by how much

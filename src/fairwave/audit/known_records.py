@@ -29,7 +29,9 @@ def leaves_of(model: Model) -> dict[str, slice]:
     shapes = jax.eval_shape(model.init, jax.random.key(0))
     sizes = [int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(shapes)]
     ends = np.cumsum(sizes)
-    return {name: slice(int(end - size), int(end)) for name, size, end in zip(names_of(shapes), sizes, ends, strict=True)}
+    return {
+        name: slice(int(end - size), int(end)) for name, size, end in zip(names_of(shapes), sizes, ends, strict=True)
+    }
 
 
 def ordinary_copy(model: Model, number: int = 0) -> NamedArrays:

@@ -30,16 +30,12 @@ def noise_in_steps(setting: AuditSetting) -> list[Verdict]:
     gradients = [release.gradient for release in releases if release.gradient is not None]
     if gradients:
         privacy = setting.scenario.privacy
-        law = NoiseLaw.claimed(
-            privacy.noise_source, getattr(privacy, EXCHANGE_MULTIPLIER) or 0.0, setting.clip_norm
-        )
+        law = NoiseLaw.claimed(privacy.noise_source, getattr(privacy, EXCHANGE_MULTIPLIER) or 0.0, setting.clip_norm)
         verdicts.append(noise_verdict("noise of exchanged gradients", np.stack(gradients), law, setting, labels))
     return verdicts
 
 
-def noise_verdict(
-    name: str, values: np.ndarray, law: NoiseLaw, setting: AuditSetting, labels: list[str]
-) -> Verdict:
+def noise_verdict(name: str, values: np.ndarray, law: NoiseLaw, setting: AuditSetting, labels: list[str]) -> Verdict:
     """Every test of releases that should be noise alone."""
     return Verdict(
         name,

@@ -1,10 +1,9 @@
-"""What an auditor writes down while a mechanism runs, and what the mechanism claimed beforehand."""
+"""What a mechanism with canaries claims beforehand, and which of them are in."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Protocol
 
 import numpy as np
 
@@ -39,29 +38,6 @@ class Claim:
     def separation(self) -> float:
         """How many standard deviations the sum of all releases moves if one contribution is in all of them."""
         return math.sqrt(self.rounds) / self.multiplier
-
-
-@dataclasses.dataclass(frozen=True)
-class Transcript:
-    """Everything in multiples of what one contribution may change, round by round."""
-
-    present: np.ndarray
-    """Which canaries were in; canary i shows in coordinate i, if anywhere."""
-    alone: np.ndarray
-    """Per round and coordinate: what the best placed listener sees added."""
-    pooled: np.ndarray
-    """The same for all listeners together."""
-
-
-class Subject(Protocol):
-    """A mechanism under audit."""
-
-    @property
-    def name(self) -> str:
-        """The part of the code that is audited."""
-
-    def run(self, claim: Claim, num_canaries: int, seed: int) -> Transcript:
-        """Run the release code with half of the canaries in, chosen at random."""
 
 
 def coin_flips(num_canaries: int, seed: int) -> np.ndarray:
