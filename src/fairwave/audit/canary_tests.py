@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from fairwave.audit.finding import ALARM, Finding
 from fairwave.audit.claim import Claim
+from fairwave.audit.finding import ALARM, Finding
 
 GUESSED_SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 """Shares of the canaries about which the one-run test guesses at each end; each is tried with a part of the alarm."""

@@ -34,7 +34,7 @@ def _expected(setting: AuditSetting, copy: NamedArrays, records: Records) -> np.
     """The sum of the records' clipped gradients, in multiples of the clip length."""
     if (records.inputs == records.inputs[0]).all() and (records.labels == records.labels[0]).all():
         one = Records(records.inputs[:1], records.labels[:1])
-        return clipped(gradients(setting.model, copy, one), setting.clip_norm)[0] * len(records.labels)
+        return np.asarray(clipped(gradients(setting.model, copy, one), setting.clip_norm)[0] * len(records.labels))
     return np.asarray(clipped(gradients(setting.model, copy, records), setting.clip_norm).sum(axis=0))
 
 

@@ -92,7 +92,7 @@ def two_sided_normal(scores: np.ndarray) -> float:
 
 
 def _distance(scores: np.ndarray) -> np.ndarray:
-    return np.nan_to_num(np.abs(scores), nan=np.inf)
+    return np.asarray(np.nan_to_num(np.abs(scores), nan=np.inf))
 
 
 def _standard(releases: np.ndarray, law: NoiseLaw) -> tuple[np.ndarray, np.ndarray]:

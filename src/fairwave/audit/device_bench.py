@@ -16,7 +16,6 @@ from fairwave.federate.protocol import Answer, Phase, Status, Task
 from fairwave.federate.settings import Settings
 from fairwave.learning.models import model_of
 from fairwave.learning.named_arrays import NamedArrays, tree_of
-from fairwave.privacy.sampling import sampling_probability
 from fairwave.scenario.parameters import Scenario
 
 SCHEME = "proposed"
@@ -63,9 +62,7 @@ class AuditedDevice:
         samples = OwnSamples(index, records.inputs, records.labels, counts, refreshed=0)
         state_file = folder / f"device-{index}.state"
         self._client = DeviceClient(scenario, SCHEMES[SCHEME], self._model, samples, settings, state_file)
-        learning = scenario.learning
-        self.sampling = float(sampling_probability(learning.batch_size, counts[index : index + 1])[0])
-        self._unit = (scenario.privacy.clip_norm or 1.0) / (self.sampling * self._count)
+        self._unit = (scenario.privacy.clip_norm or 1.0) / min(scenario.learning.batch_size, self._count)
 
     def ask(self, number: int, copy: NamedArrays, steps_left: int = -1) -> tuple[Answer, Answer | None]:
         """The answers to one round's tasks: the update, and the gradient where one is exchanged."""

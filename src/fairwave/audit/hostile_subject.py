@@ -76,7 +76,7 @@ def _updates(setting: AuditSetting, copies: list[NamedArrays]) -> tuple[np.ndarr
 
 
 def _amplifying(setting: AuditSetting) -> dict[str, NamedArrays]:
-    """Copies that sum a record's inputs, amplify the sum, and hide it behind a slope that single precision squares to 0.
+    """Copies that sum a record's inputs, amplify the sum, and hide it behind a slope whose square underflows.
 
     For networks of dense layers: the layers before the last pass one value on, and the last has a bias alone.
     """

@@ -53,8 +53,8 @@ def silent_copy(model: Model, learning: Learning) -> NamedArrays:
         if np.linalg.norm(gradients(model, copy, dark)) < SILENT:
             return copy
     raise ScenarioError(
-        f"learning.model: no bias of '{learning.model}' makes it certain of a class, so that the audit cannot see noise "
-        "alone; audit the privacy parameters with model 'mlp', whose training code is the same"
+        f"learning.model: no bias of '{learning.model}' makes it certain of a class, so that the audit cannot see "
+        "noise alone; audit the privacy parameters with model 'mlp', whose training code is the same"
     )
 
 
