@@ -380,3 +380,187 @@ def keys_reused_on_alternate_steps():
     shim = types.SimpleNamespace(**{name: getattr(jax, name) for name in ("lax", "tree", "grad", "Array")})
     shim.random = types.SimpleNamespace(fold_in=fold)
     return [(private_training, "jax", shim)]
+
+
+# Thought of after the audit was finished
+
+
+@mutant("afterwards", "lengths of gradients in single precision, where small squares are zero")
+def length_in_single_precision():
+    def wrong(taps, counted, factor, bound):
+        squares = sum((per_sample._squared(seen) + 1.0) * per_sample._squared(slope) for seen, slope in taps)
+        weight = jnp.where(counted, factor(jnp.sqrt(squares)), 0.0)[:, None]
+        kept = [(jnp.where(weight > 0, seen, 0), jnp.where(weight > 0, weight * slope, 0)) for seen, slope in taps]
+        return [
+            {"weight": (seen.T @ slope).astype(jnp.float64), "bias": jnp.sum(slope, axis=0).astype(jnp.float64)}
+            for seen, slope in kept
+        ]
+
+    return [(per_sample, "_by_layer", wrong)]
+
+
+@mutant("afterwards", "the length of the first layer's gradient is taken for that of all")
+def length_of_the_first_layer_alone():
+    def wrong(taps, counted, factor, bound):
+        first = per_sample._squared(taps[0][1].astype(jnp.float64)) * (per_sample._squared(taps[0][0]) + 1.0)
+        weight = jnp.where(counted, factor(jnp.sqrt(first)), 0.0)[:, None]
+        kept = [(jnp.where(weight > 0, seen, 0), jnp.where(weight > 0, weight * slope, 0)) for seen, slope in taps]
+        return [{"weight": seen.T @ slope, "bias": jnp.sum(slope, axis=0)} for seen, slope in kept]
+
+    return [(per_sample, "_by_layer", wrong)]
+
+
+@mutant("afterwards", "every coordinate is clipped to the length instead of the gradient")
+def coordinates_clipped():
+    def wrong(taps, counted, factor, bound):
+        keep = counted[:, None]
+        layers = [
+            (jnp.clip(seen[:, :, None] * slope[:, None, :], -bound, bound) * keep[:, :, None], slope * keep)
+            for seen, slope in taps
+        ]
+        return [
+            {
+                "weight": jnp.sum(outer, axis=0, dtype=jnp.float64),
+                "bias": jnp.sum(jnp.clip(slope, -bound, bound), axis=0),
+            }
+            for outer, slope in layers
+        ]
+
+    return [(per_sample, "_by_layer", wrong)]
+
+
+@mutant("afterwards", "noise multiplied by the learning rate once too often")
+def noise_scaled_by_the_learning_rate():
+    return with_noise_scaled(lambda std: 0.5 * std)
+
+
+@mutant("afterwards", "noise 1 % low")
+def noise_one_percent_low():
+    return with_noise_scaled(lambda std: 0.99 * std)
+
+
+@mutant("afterwards", "records are taken twice as often as charged")
+def sampling_probability_doubled():
+    return with_batches(
+        lambda bits, count, probability, capacity: poisson_batch(bits, count, jnp.minimum(2 * probability, 1), capacity)
+    )
+
+
+@mutant("afterwards", "records are taken 2 % more often than charged")
+def sampling_probability_two_percent_high():
+    return with_batches(
+        lambda bits, count, probability, capacity: poisson_batch(bits, count, 1.02 * probability, capacity)
+    )
+
+
+@mutant("afterwards", "the last record is never taken")
+def last_record_never_taken():
+    return with_batches(
+        lambda bits, count, probability, capacity: poisson_batch(bits, count - 1, probability, capacity)
+    )
+
+
+@mutant("afterwards", "places without a record count as records")
+def absent_places_counted():
+    return with_batches(
+        lambda bits, count, probability, capacity: poisson_batch(bits, bits.shape[0], probability, capacity)
+    )
+
+
+@mutant("afterwards", "batches have no more places than their expected size")
+def capacity_too_small():
+    def wrong(bits, count, probability, capacity):
+        places, taken = poisson_batch(bits, count, probability, capacity)
+        return places, taken & (jnp.arange(capacity) < probability * count)
+
+    return with_batches(wrong)
+
+
+@mutant("afterwards", "the same batches in every round, with fresh noise")
+def batches_repeat_in_every_round():
+    return with_key(
+        lambda root, number, stream, index: device_key(
+            root, 0 * number if stream is device_side.Stream.BATCH else number, stream, index
+        )
+    )
+
+
+@mutant("afterwards", "neighbouring values have noise of one sign")
+def neighbours_share_a_sign():
+    def draw(key, shape):
+        flat = standard_normal(key, (math.prod(shape),))
+        first = jnp.repeat(flat[::2], 2)[: flat.size]
+        return (jnp.abs(flat) * jnp.sign(first)).reshape(shape)
+
+    return with_noise_drawn(draw)
+
+
+@mutant("afterwards", "noise cut off at two stds and stretched to the right variance")
+def noise_truncated_at_two_stds():
+    return with_noise_drawn(lambda key, shape: jax.random.truncated_normal(key, -2.0, 2.0, shape, jnp.float32) / 0.8796)
+
+
+@mutant("afterwards", "Laplace noise of the right variance")
+def laplace_noise():
+    return with_noise_drawn(lambda key, shape: jax.random.laplace(key, shape, jnp.float32) / math.sqrt(2.0))
+
+
+@mutant("afterwards", "noise drawn in half precision")
+def noise_in_half_precision():
+    return with_noise_drawn(lambda key, shape: standard_normal(key, shape).astype(jnp.float16).astype(jnp.float32))
+
+
+@mutant("afterwards", "noise picked at random from a pool of 4,096 fresh values")
+def noise_from_a_pool():
+    def draw(key, shape):
+        pool = standard_normal(key, (4_096,))
+        return pool[jax.random.randint(jax.random.fold_in(key, 1), shape, 0, pool.size)]
+
+    return with_noise_drawn(draw)
+
+
+@mutant("afterwards", "noise of every second step is that of the step before with the other sign")
+def antithetic_steps():
+    fold_in, sign = jax.random.fold_in, {}
+
+    def fold(key, number):
+        if isinstance(number, int):
+            return fold_in(key, number)
+        sign["of step"] = jnp.where(number % 2, -1.0, 1.0)
+        return fold_in(key, number // 2)
+
+    def wrong(source, values, std, key):
+        return values + sign["of step"] * noised(source, jnp.zeros_like(values), std, key)
+
+    shim = types.SimpleNamespace(**{name: getattr(jax, name) for name in ("lax", "tree", "grad", "Array")})
+    shim.random = types.SimpleNamespace(fold_in=fold)
+    return [(private_training, "jax", shim), (private_training, "noised", wrong)]
+
+
+@mutant("afterwards", "a device counts one step fewer than it makes in a round")
+def one_step_not_charged():
+    trained = client.DeviceClient._trained
+
+    def wrong(self, state, *rest):
+        after = trained(self, state, *rest)
+        made = after.spent - state.spent
+        return dataclasses.replace(after, spent=after.spent - (made > 1))
+
+    return [(client.DeviceClient, "_trained", wrong)]
+
+
+@mutant("afterwards", "the ledger charges half of the sampling probability")
+def half_of_the_sampling_charged():
+    enforcement = record_level.RecordLevel.enforcement
+
+    def wrong(self, *given):
+        right = enforcement(self, *given)
+        return dataclasses.replace(right, sampling=right.sampling / 2)
+
+    return [(record_level.RecordLevel, "enforcement", wrong)]
+
+
+@mutant("afterwards", "devices are given a budget a hundred times too large")
+def budget_too_large():
+    steps = record_level._steps
+    return [(record_level, "_steps", lambda *given: None if (own := steps(*given)) is None else 100 * own)]

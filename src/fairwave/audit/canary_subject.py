@@ -19,7 +19,7 @@ HOLDERS = (3, 4)
 
 def canaries(setting: AuditSetting) -> Verdict:
     """A verdict on two devices with canaries of their own, all of which enter every batch."""
-    claim = Claim.of_total(EPSILON, ROUNDS, setting.scenario.privacy.delta)
+    claim = Claim.of_total(EPSILON, ROUNDS)
     # So few that those that are in fit into one batch, but for one time in 100,000, when flips are drawn again.
     each = 3 * setting.batch // 2
     scores, present = [], []

@@ -32,6 +32,21 @@ def separation(scores: np.ndarray, present: np.ndarray, claim: Claim) -> Finding
     )
 
 
+def weight(scores: np.ndarray, present: np.ndarray, claim: Claim) -> Finding:
+    """Whether a contribution that is too long counts as one of the clip length, by noise of the claimed std."""
+    from scipy.special import ndtr
+
+    mean = float(scores[present].mean()) / claim.rounds
+    error = claim.multiplier / math.sqrt(claim.rounds * present.sum())
+    return Finding(
+        "length of a contribution",
+        "how much an update that is too long adds, in clip lengths",
+        f"{mean:.3f} ± {1.96 * error:.3f} (95 %)",
+        "1",
+        float(2.0 * ndtr(-abs(mean - 1.0) / error)),
+    )
+
+
 def one_run(scores: np.ndarray, present: np.ndarray, claim: Claim) -> Finding:
     """Guess the canaries with the highest scores in, those with the lowest out (Steinke, Nasr and Jagielski 2023)."""
     order = np.argsort(scores)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from fairwave.audit.blank_release import address_of, blank_state, released
-from fairwave.audit.canary_tests import one_run, separation
+from fairwave.audit.canary_tests import one_run, separation, weight
 from fairwave.audit.claim import Claim, coin_flips
 from fairwave.audit.copies_coalition import scale_finding
 from fairwave.audit.dependence_tests import lags, release_pairs
@@ -22,7 +22,7 @@ from fairwave.engine.state import ServerState
 from fairwave.scenario.privacy_parameters import Privacy
 from fairwave.schemes.scheme import Scheme
 
-CANARIES, ROUNDS, EPSILON = 1_000, 20, 2.0
+CANARIES, ROUNDS, EPSILON = 1_000, 20, 3.0
 """Devices of which a random half has an update, rounds, and what these claim in all; noise is set to match."""
 SPARE = 4_000
 """Coordinates that no canary uses: noise and nothing else."""
@@ -39,7 +39,7 @@ class CentralSubject:
 
     def verdict(self, seed: int) -> Verdict:
         """Rounds of the access point's own release function, each from the state that the last one left."""
-        claim = Claim.of_total(EPSILON, ROUNDS, self.privacy.delta)
+        claim = Claim.of_total(EPSILON, ROUNDS)
         present = coin_flips(CANARIES, seed)
         alone, pooled = self._increments(claim, present, seed)
         clip = self.privacy.clip_norm or 1.0
@@ -57,6 +57,7 @@ class CentralSubject:
             release_pairs(noise, law, [f"round {turn + 1}" for turn in range(ROUNDS)]),
             scale_finding("noise over all rounds", "variance of the noise in the last model", summed),
             scale_finding("noise left to a coalition", "variance of the copies' average", left, too_little_only=True),
+            weight(alone[:, :CANARIES].sum(axis=0), present, claim),
             separation(scores, present, claim),
             one_run(scores, present, claim),
         ]

@@ -11,6 +11,10 @@ from fairwave.double_precision import double_precision
 from fairwave.privacy.accounting import epsilon_of
 from fairwave.privacy.gaussian import analytic_noise_multiplier
 
+DELTA = 1e-9
+"""Delta of what canaries are held against. Gaussian releases have an epsilon for every delta, and with that of a
+scenario, often 1e-5, the bound that assumes nothing could never be as sure as a test of the audit has to be."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
@@ -18,10 +22,10 @@ class Claim:
 
     rounds: int
     multiplier: float
-    delta: float
+    delta: float = DELTA
 
     @classmethod
-    def of_total(cls, epsilon: float, rounds: int, delta: float) -> Claim:
+    def of_total(cls, epsilon: float, rounds: int, delta: float = DELTA) -> Claim:
         """The claim whose total is that epsilon."""
         import jax.numpy as jnp
 

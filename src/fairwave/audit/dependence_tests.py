@@ -64,7 +64,7 @@ def leaf_pairs(releases: np.ndarray, law: NoiseLaw, leaves: dict[str, slice]) ->
         size = min(leaves[first].stop - leaves[first].start, leaves[second].stop - leaves[second].start)
         one, other = (values[:, leaves[name]][:, :size].ravel().astype(np.float64) for name in (first, second))
         pair = f"{first} and {second}"
-        correlations[pair] = float(one @ other / math.sqrt((one @ one) * (other @ other)))
+        correlations[pair] = float(one @ other) / max(math.sqrt((one @ one) * (other @ other)), 1e-300)
         found[pair] = _chance_of_correlation(correlations[pair], one.size)
     pair, probability = worst(found or {"itself": 1.0})
     return Finding(
