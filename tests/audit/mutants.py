@@ -413,18 +413,14 @@ def length_of_the_first_layer_alone():
 @mutant("afterwards", "every coordinate is clipped to the length instead of the gradient")
 def coordinates_clipped():
     def wrong(taps, counted, factor, bound):
-        keep = counted[:, None]
-        layers = [
-            (jnp.clip(seen[:, :, None] * slope[:, None, :], -bound, bound) * keep[:, :, None], slope * keep)
-            for seen, slope in taps
-        ]
-        return [
-            {
-                "weight": jnp.sum(outer, axis=0, dtype=jnp.float64),
-                "bias": jnp.sum(jnp.clip(slope, -bound, bound), axis=0),
-            }
-            for outer, slope in layers
-        ]
+        total = []
+        for seen, slope in taps:
+            own = jnp.where(counted[:, None], slope, 0.0)
+            outer = jnp.clip(seen[:, :, None] * own[:, None, :], -bound, bound)
+            bias = jnp.clip(own, -bound, bound)
+            parts = {"weight": outer, "bias": bias}
+            total.append({name: jnp.sum(part, axis=0, dtype=jnp.float64) for name, part in parts.items()})
+        return total
 
     return [(per_sample, "_by_layer", wrong)]
 
