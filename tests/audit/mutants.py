@@ -17,9 +17,10 @@ import jax.numpy as jnp
 import fairwave.engine.round as engine_round
 from fairwave.engine import device_programs, device_side, private_training, server_steps
 from fairwave.engine.model_copies import StoredCopies
+from fairwave.federate import client
 from fairwave.learning import per_sample
 from fairwave.privacy.clipping import clip_factor, clipped_mean
-from fairwave.privacy.modes import device_level
+from fairwave.privacy.modes import device_level, record_level
 from fairwave.privacy.noise import standard_normal
 
 Patch = tuple[object, str, object]
