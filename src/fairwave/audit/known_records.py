@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +21,8 @@ SATURATED = 40.0
 """A bias at which single-precision softmax is certain of its class, and still far from rounding noise away."""
 SILENT = 1e-6
 """Length of a gradient that counts as none."""
+CHUNK = 32
+"""Gradients that are worked out at a time."""
 LOUD = 4.0
 """Lengths of gradients of known records, in clip lengths, at least."""
 
@@ -50,7 +53,7 @@ def silent_copy(model: Model, learning: Learning) -> NamedArrays:
     for name in reversed([name for name, leaf in blank.items() if leaf.shape == learning.layer_sizes[-1:]]):
         copy = {**blank, name: blank[name].copy()}
         copy[name][0] = SATURATED
-        if np.linalg.norm(gradients(model, copy, dark)) < SILENT:
+        if np.linalg.norm(next(clipped_gradients(model, copy, dark, 1.0))) < SILENT:
             return copy
     raise ScenarioError(
         f"learning.model: no bias of '{learning.model}' makes it certain of a class, so that the audit cannot see "
@@ -58,22 +61,19 @@ def silent_copy(model: Model, learning: Learning) -> NamedArrays:
     )
 
 
-def gradients(model: Model, copy: NamedArrays, records: Records) -> np.ndarray:
-    """Each record's own gradient, by plain differentiation in double precision; a row of zeros if not finite."""
-    with double_precision():
-        params = _in_double(model, copy)
-        rows = [
-            np.asarray(_gradients(model, params, jnp.asarray(some, jnp.float64), jnp.asarray(labels)))
-            for some, labels in zip(_chunks(records.inputs), _chunks(records.labels), strict=True)
-        ]
-    found = np.concatenate(rows)
-    return np.where(np.isfinite(found).all(axis=1)[:, None], found, 0.0)
+def clipped_gradients(model: Model, copy: NamedArrays, records: Records, clip_norm: float) -> Iterator[np.ndarray]:
+    """Each record's own gradient, clipped, in multiples of the clip length: some rows at a time.
 
-
-def clipped(rows: np.ndarray, clip_norm: float) -> np.ndarray:
-    """Gradients clipped to length 1, in multiples of the clip length."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.maximum(lengths, clip_norm))
+    By plain differentiation in double precision; rows of records that are not finite, or whose gradient is not, are
+    zero.
+    """
+    for start in range(0, len(records.labels), CHUNK):
+        inputs = np.asarray(records.inputs[start : start + CHUNK], np.float64)
+        usable = np.isfinite(inputs).all(axis=1, keepdims=True)
+        # In a vectorised convolution, what is not finite would spread from one record to the next.
+        found = _gradients(model, copy, np.where(usable, inputs, 0.0), records.labels[start : start + CHUNK])
+        rows = np.where(usable & np.isfinite(found).all(axis=1, keepdims=True), found, 0.0)
+        yield rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), clip_norm)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,25 +103,30 @@ def known_records(model: Model, learning: Learning, clip_norm: float, count: int
     draw, copy = np.random.default_rng(5), ordinary_copy(model)
     inputs = draw.standard_normal((count, learning.layer_sizes[0])).astype(np.float32)
     labels = draw.integers(0, learning.layer_sizes[-1], count).astype(np.int32)
-    records = Records(inputs, labels)
-    while np.linalg.norm(gradients(model, copy, Records(inputs[:32], labels[:32])), axis=1).min() < LOUD * clip_norm:
+    loud = LOUD * clip_norm
+    while (
+        np.linalg.norm(next(clipped_gradients(model, copy, Records(inputs, labels), loud)), axis=1).min() < 1.0 - 1e-9
+    ):
         inputs = inputs * np.float32(2.0)
-        records = Records(inputs, labels)
-    rows = clipped(gradients(model, copy, records), clip_norm).astype(np.float32)
+    records = Records(inputs, labels)
+    rows = np.concatenate([some.astype(np.float32) for some in clipped_gradients(model, copy, records, clip_norm)])
     return KnownRecords(records, copy, rows, (rows @ rows.T).astype(np.float64))
 
 
-def _in_double(model: Model, copy: NamedArrays) -> Tree:
-    shapes = jax.eval_shape(model.init, jax.random.key(0))
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), tree_of(copy, shapes))
+def _are_loud(rows: np.ndarray) -> bool:
+    """Whether clipping has acted on every row."""
+    return bool(np.linalg.norm(rows, axis=1).min() > 1.0 - 1e-9)
 
 
-def _chunks(values: np.ndarray, size: int = 32) -> list[np.ndarray]:
-    return [values[start : start + size] for start in range(0, len(values), size)]
+def _gradients(model: Model, copy: NamedArrays, inputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    with double_precision():
+        shapes = jax.eval_shape(model.init, jax.random.key(0))
+        params = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), tree_of(copy, shapes))
+        return np.asarray(_differentiated(model, params, jnp.asarray(inputs), jnp.asarray(labels)))
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _gradients(model: Model, params: Tree, inputs: jax.Array, labels: jax.Array) -> jax.Array:
+def _differentiated(model: Model, params: Tree, inputs: jax.Array, labels: jax.Array) -> jax.Array:
     def one(single: jax.Array, label: jax.Array) -> jax.Array:
         tree = jax.grad(lambda at: model.losses(at, single[None], label[None])[0])(params)
         return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(tree)])

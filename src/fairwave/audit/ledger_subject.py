@@ -117,9 +117,7 @@ def _epsilon(setting: AuditSetting, accounts: dict[int, Account]) -> Finding:
 
 def _repeated(device: AuditedDevice, before: Answer, copy: NamedArrays) -> Finding:
     again, _ = device.ask(before.round, copy)
-    same = again.arrays is None or (
-        before.arrays is not None and all(np.array_equal(before.arrays[name], again.arrays[name]) for name in copy)
-    )
+    same = _nothing_new(before, again)
     return exact(
         "a repeated question",
         "whether a device that was restarted and is asked the same again sends the same bits, at no charge",
@@ -136,9 +134,17 @@ def _other_copy(device: AuditedDevice, before: Answer, copy: NamedArrays) -> Fin
         "another copy in a round",
         "whether a device that is sent a second copy for one round keeps its data to itself, or charges",
         f"status '{again.status}', {again.spent - before.spent} steps more",
-        "nothing sent, or charged",
-        again.arrays is None or again.spent > before.spent,
+        "nothing new sent, or charged",
+        _nothing_new(before, again) or again.spent > before.spent,
     )
+
+
+def _nothing_new(before: Answer, again: Answer) -> bool:
+    """Whether a second answer sends nothing, or what the first has sent."""
+    if again.arrays is None:
+        return True
+    first = before.arrays or {}
+    return all(name in first and np.array_equal(first[name], values) for name, values in again.arrays.items())
 
 
 def _budget(setting: AuditSetting) -> Finding:
