@@ -9,7 +9,7 @@ from fairwave.audit.audited_cell import HOLDINGS
 from fairwave.audit.contribution_tests import agreement, leftovers
 from fairwave.audit.device_bench import Records
 from fairwave.audit.finding import Verdict
-from fairwave.audit.known_records import clipped_gradients, ordinary_copy
+from fairwave.audit.known_records import clipped_gradients, ordinary_copy, surprising
 from fairwave.learning.named_arrays import NamedArrays
 
 GAIN = 30.0
@@ -63,18 +63,19 @@ def _probes(setting: AuditSetting) -> dict[str, Probe]:
     loud = faint * np.float32(100.0 * max(1.0, setting.clip_norm))
     broken = loud.copy()
     broken[::3], broken[1::3, 0] = np.nan, np.inf
-    one = Records(np.repeat(loud[:1], count, axis=0), np.repeat(labels[:1], count))
-    dark = Records(np.zeros_like(faint), np.repeat(labels[:1], count))
+    same, nothing = np.repeat(loud[:1], count, axis=0), np.zeros_like(faint)
+    mixed = np.where(np.arange(count)[:, None] % 2, loud, np.float32(0.01) * faint)
     probes: dict[str, Probe] = {
-        "loud and faint records": (copy, Records(np.where(np.arange(count)[:, None] % 2, loud, 0.01 * faint), labels)),
-        "equal records": (copy, one),
-        "dark records": (copy, dark),
+        "loud and faint records": (copy, Records(mixed, labels)),
+        "equal records": (copy, surprising(setting.model, copy, same)),
+        "dark records": (copy, surprising(setting.model, copy, nothing)),
         "records that are not finite": (copy, Records(broken, labels)),
     }
     for name in copy:
         louder = {**copy, name: copy[name] * np.float32(GAIN)}
-        probes[f"equal records, large {name}"] = (louder, Records(0.1 * one.inputs, one.labels))
-        probes[f"dark records, large {name}"] = (louder, dark)
+        fainter = surprising(setting.model, louder, np.float32(0.1) * same)
+        probes[f"equal records, large {name}"] = (louder, fainter)
+        probes[f"dark records, large {name}"] = (louder, surprising(setting.model, louder, nothing))
     return probes
 
 

@@ -22,10 +22,14 @@ from fairwave.keys import run_key
 from fairwave.learning.named_arrays import NamedArrays, tree_of
 from fairwave.privacy.modes.mode import mode_of
 
-GAPS = np.arange(30.0, 86.0, 4.0)
-"""Advantages of the right class, in logits: slopes of other classes are exp of minus these."""
+FINE_GAPS = np.arange(42.0, 48.5, 0.5)
+"""Advantages of the right class, in logits, at which the squares of slopes begin to vanish in single precision."""
+NEARLY_OVERFLOWING = (0.5, 0.9)
+"""Activations behind such slopes, over the largest number whose square single precision can hold."""
+WIDE_GAPS = np.array([30.0, 34.0, 38.0, 54.0, 62.0, 70.0, 82.0])
+"""The same over a wide range, with activations that hide gradients of some clip lengths."""
 EXCESS = (1.0, 100.0)
-"""Lengths of the gradients hidden behind such slopes, in clip lengths."""
+"""Lengths of these gradients, in clip lengths."""
 SCALED = 20
 """Copies whose leaves have scales at random, over a wide range."""
 READABLE = 0.01
@@ -84,18 +88,20 @@ def _amplifying(setting: AuditSetting) -> dict[str, NamedArrays]:
     weights = [name for name, leaf in blank.items() if leaf.ndim == 2]
     if len(weights) < 2 or len(weights) * 2 != len(blank):
         return {}
+    edge = float(np.sqrt(np.finfo(np.float32).max))
+    chosen = [(gap, share * edge) for gap in FINE_GAPS for share in NEARLY_OVERFLOWING]
+    chosen += [(gap, excess * setting.clip_norm * float(np.exp(gap))) for gap in WIDE_GAPS for excess in EXCESS]
     copies = {}
-    for gap in GAPS:
-        for excess in EXCESS:
-            copy = {name: leaf.copy() for name, leaf in blank.items()}
-            copy[weights[0]][:, 0] = 2.0 / copy[weights[0]].shape[0]
-            gain = min(excess * setting.clip_norm * float(np.exp(gap)), 1e38)
-            if len(weights) == 2:
-                copy[weights[0]][:, 0] *= gain
-            for name in weights[1:-1]:
-                copy[name][0, 0] = gain ** (1.0 / (len(weights) - 2))
-            copy[weights[-1].replace("weight", "bias")][0] = gap
-            copies[f"gain {gain:.0e}, gap {gap:g}"] = copy
+    for gap, wanted in chosen:
+        copy, gain = {name: leaf.copy() for name, leaf in blank.items()}, min(wanted, 1e38)
+        # The mean of the auditor's record is about one half.
+        copy[weights[0]][:, 0] = 2.0 / copy[weights[0]].shape[0]
+        if len(weights) == 2:
+            copy[weights[0]][:, 0] *= gain
+        for name in weights[1:-1]:
+            copy[name][0, 0] = gain ** (1.0 / (len(weights) - 2))
+        copy[weights[-1].replace("weight", "bias")][0] = gap
+        copies[f"activation {gain:.1e}, gap {gap:g}"] = copy
     return copies
 
 

@@ -23,8 +23,8 @@ SILENT = 1e-6
 """Length of a gradient that counts as none."""
 CHUNK = 32
 """Gradients that are worked out at a time."""
-LOUD = 4.0
-"""Lengths of gradients of known records, in clip lengths, at least."""
+LOUD, DOUBLINGS = 4.0, 60
+"""Lengths of gradients of known records, in clip lengths, at least, and how often inputs are doubled to reach it."""
 
 
 def leaves_of(model: Model) -> dict[str, slice]:
@@ -76,6 +76,14 @@ def clipped_gradients(model: Model, copy: NamedArrays, records: Records, clip_no
         yield rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), clip_norm)
 
 
+def surprising(model: Model, copy: NamedArrays, inputs: np.ndarray) -> Records:
+    """Records of the class that a copy takes for least likely, so that their gradients do not vanish."""
+    shapes = jax.eval_shape(model.init, jax.random.key(0))
+    if model.logits is None:
+        raise ScenarioError("learning.model: a model without classes cannot be audited; choose one with classes")
+    return Records(inputs, np.argmin(model.logits(tree_of(copy, shapes), jnp.asarray(inputs)), axis=1).astype(np.int32))
+
+
 @dataclasses.dataclass(frozen=True)
 class KnownRecords:
     """Records that show in a sum one by one: their clipped gradients are linearly independent."""
@@ -99,16 +107,14 @@ class KnownRecords:
 
 @functools.lru_cache(maxsize=2)
 def known_records(model: Model, learning: Learning, clip_norm: float, count: int) -> KnownRecords:
-    """Random inputs of random classes, loud enough for clipping to act on each of them."""
+    """Random inputs, each of its least likely class, loud enough for clipping to act on it."""
     draw, copy = np.random.default_rng(5), ordinary_copy(model)
     inputs = draw.standard_normal((count, learning.layer_sizes[0])).astype(np.float32)
-    labels = draw.integers(0, learning.layer_sizes[-1], count).astype(np.int32)
-    loud = LOUD * clip_norm
-    while (
-        np.linalg.norm(next(clipped_gradients(model, copy, Records(inputs, labels), loud)), axis=1).min() < 1.0 - 1e-9
-    ):
-        inputs = inputs * np.float32(2.0)
-    records = Records(inputs, labels)
+    records = surprising(model, copy, inputs)
+    for _ in range(DOUBLINGS):
+        if _are_loud(next(clipped_gradients(model, copy, records, LOUD * clip_norm))):
+            break
+        records = surprising(model, copy, np.float32(2.0) * records.inputs)
     rows = np.concatenate([some.astype(np.float32) for some in clipped_gradients(model, copy, records, clip_norm)])
     return KnownRecords(records, copy, rows, (rows @ rows.T).astype(np.float64))
 

@@ -19,7 +19,6 @@ WITH_SECRETS = (0, 1)
 """The same for devices whose noise follows from secrets of their own."""
 SEEDED, SECRETIVE, LONG = (3, 4, 5), (6, 7), 0
 """Numbers of the devices: with the audit's seed, with secrets, and with whole rounds."""
-EXCHANGE_MULTIPLIER = "exchange_noise_multiplier"
 
 
 def noise_in_steps(setting: AuditSetting) -> list[Verdict]:
@@ -30,7 +29,7 @@ def noise_in_steps(setting: AuditSetting) -> list[Verdict]:
     gradients = [release.gradient for release in releases if release.gradient is not None]
     if gradients:
         privacy = setting.scenario.privacy
-        law = NoiseLaw.claimed(privacy.noise_source, getattr(privacy, EXCHANGE_MULTIPLIER) or 0.0, setting.clip_norm)
+        law = NoiseLaw.claimed(privacy.noise_source, privacy.exchange_noise_multiplier or 0.0, setting.clip_norm)
         verdicts.append(noise_verdict("noise of exchanged gradients", np.stack(gradients), law, setting, labels))
     return verdicts
 
