@@ -86,7 +86,8 @@ def null_findings() -> dict[str, list[Finding]]:
 TESTS = (
     *("noise per leaf", "noise per release", "noise per value", "shape of the noise"),
     *("noise across leaves", "noise within a release", "noise across releases"),
-    *("rate of records", "size of batches", "records at a distance", "pairs of records", "batches of two steps"),
+    *("rate of records", "size of batches", "law of batch sizes", "records at a distance", "pairs of records"),
+    "batches of two steps",
     *("sums of clipped gradients", "beside the clipped gradients", "sensitivity to hostile copies"),
     *("weight of a record", "canaries, Gaussian", "canaries, one run", "length of a contribution"),
 )
@@ -165,6 +166,7 @@ def fixed_size(taken: np.ndarray) -> np.ndarray:
         ("rate of records", lambda x: np.where(np.arange(RECORDS) == RECORDS - 1, True, x)),
         ("rate of records", lambda x: x | (np.random.default_rng(4).random(x.shape) < 0.1)),
         ("size of batches", fixed_size),
+        ("law of batch sizes", lambda x: x & (np.cumsum(x, axis=1) <= PROBABILITY * RECORDS)),
         ("records at a distance", twice),
         ("pairs of records", shuffled_pairs),
         ("batches of two steps", lambda x: np.where(np.arange(STEPS)[:, None] == 7, x[5], x)),

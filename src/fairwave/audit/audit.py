@@ -24,7 +24,7 @@ from fairwave.scenario.parameters import Scenario
 Part = Callable[[AuditSetting], list[Verdict]]
 ON_DEVICES: dict[str, Part] = {
     "noise of single steps": noise_in_steps,
-    "noise of whole rounds": lambda setting: [noise_in_rounds(setting)],
+    "noise of whole rounds": noise_in_rounds,
     "batches": batches,
     "clipping": lambda setting: [clipping(setting)],
     "hostile copies": lambda setting: [hostile_copies(setting)],

@@ -86,7 +86,7 @@ class AuditSetting:
 
 OWN_NOISE = Change()
 """Single steps with the scenario's own noise."""
-OWN_ROUNDS = Change(single_steps=False)
-"""Whole rounds with the scenario's own noise."""
+WHOLE_ROUNDS = (Change(steps=5), Change(steps=None))
+"""Rounds of a few steps, in which a single one that is not counted shows, and of as many as are planned."""
 LITTLE_NOISE = Change(noise_multiplier=QUIET)
 """Single steps with so little noise that records show."""

@@ -35,8 +35,8 @@ class Change:
     """None for the scenario's own."""
     max_epsilon: float | None = None
     """None for no limit."""
-    single_steps: bool = True
-    """One local step in a round; else as many as the plan says."""
+    steps: int | None = 1
+    """Local steps in a round; None for as many as the plan says."""
 
 
 def audited(scenario: Scenario, seed: int, change: Change) -> Scenario:
@@ -45,8 +45,8 @@ def audited(scenario: Scenario, seed: int, change: Change) -> Scenario:
     Distances, channels and processors decide who takes part and not what leaves a device; the penalty of a model
     touches no record. They are replaced by what makes releases easy to read.
     """
-    steps = ("compute.min_iterations=1", "compute.max_iterations=1") if change.single_steps else ()
-    cell = load_scenario("fair", [*PHYSICAL, *steps, f"run.seed={seed}"])
+    limits = () if change.steps is None else ("compute.min_iterations", "compute.max_iterations")
+    cell = load_scenario("fair", [*PHYSICAL, *(f"{limit}={change.steps}" for limit in limits), f"run.seed={seed}"])
     privacy = {"max_epsilon": change.max_epsilon}
     if change.noise_multiplier is not None:
         privacy["noise_multiplier"] = change.noise_multiplier

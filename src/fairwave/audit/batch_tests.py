@@ -22,6 +22,7 @@ def batch_findings(taken: np.ndarray, probability: float, seed: int) -> list[Fin
     return [
         record_rates(taken, probability),
         batch_sizes(taken, probability),
+        law_of_sizes(taken, probability, seed),
         record_lags(taken, probability),
         record_pairs(taken, probability, seed),
         step_pairs(taken),
@@ -58,6 +59,23 @@ def batch_sizes(taken: np.ndarray, probability: float) -> Finding:
         f"std {math.sqrt(energy / steps):.3f} of the binomial's",
         "1",
         float(two_sided(energy, steps)),
+    )
+
+
+def law_of_sizes(taken: np.ndarray, probability: float, seed: int) -> Finding:
+    """Kolmogorov-Smirnov test of the batch sizes against the binomial law, ties broken at random."""
+    from scipy.stats import binom, kstest
+
+    sizes, draw = taken.sum(axis=1), np.random.default_rng(seed)
+    law = binom(taken.shape[1], probability)
+    places = law.cdf(sizes - 1) + draw.random(sizes.size) * law.pmf(sizes)
+    found = kstest(places, "uniform")
+    return Finding(
+        "law of batch sizes",
+        "distribution of the batch size over steps",
+        f"up to {found.statistic:.3f} from the binomial distribution, sizes {sizes.min()} to {sizes.max()}",
+        f"about {0.87 / math.sqrt(sizes.size):.3f}",
+        float(found.pvalue),
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairwave.audit.audit_setting import OWN_NOISE, OWN_ROUNDS, AuditSetting
-from fairwave.audit.audited_cell import HOLDINGS
+from fairwave.audit.audit_setting import OWN_NOISE, WHOLE_ROUNDS, AuditSetting
+from fairwave.audit.audited_cell import HOLDINGS, Change
 from fairwave.audit.dependence_tests import lags, leaf_pairs, release_pairs
 from fairwave.audit.device_bench import REPEATABLE, SECRET, Release
 from fairwave.audit.finding import Verdict
@@ -19,6 +19,8 @@ WITH_SECRETS = (0, 1)
 """The same for devices whose noise follows from secrets of their own."""
 SEEDED, SECRETIVE, LONG = (3, 4, 5), (6, 7), 0
 """Numbers of the devices: with the audit's seed, with secrets, and with whole rounds."""
+LONG_ROUNDS = (0, 1, 2)
+"""Whole rounds that are looked at."""
 
 
 def noise_in_steps(setting: AuditSetting) -> list[Verdict]:
@@ -63,19 +65,23 @@ def _single_steps(setting: AuditSetting) -> tuple[list[Release], list[str]]:
     return releases, labels
 
 
-def noise_in_rounds(setting: AuditSetting, rounds: tuple[int, ...] = (0, 1, 2)) -> Verdict:
+def noise_in_rounds(setting: AuditSetting) -> list[Verdict]:
+    """Verdicts on rounds of a few steps and of many."""
+    return [_noise_in_rounds(setting, f"rounds-{number}", change) for number, change in enumerate(WHOLE_ROUNDS)]
+
+
+def _noise_in_rounds(setting: AuditSetting, part: str, change: Change) -> Verdict:
     """Whether the noise of a whole round is that of as many independent steps as the device charges itself."""
     copy = silent_copy(setting.model, setting.scenario.learning)
     dark = blank_records(setting.scenario.learning, HOLDINGS * setting.batch)
-    device = setting.device("rounds", LONG, dark, OWN_ROUNDS)
-    releases = [device.release(number, copy) for number in rounds]
+    device = setting.device(part, LONG, dark, change)
+    releases = [device.release(number, copy) for number in LONG_ROUNDS]
     values = np.stack([release.values for release in releases])
     steps = np.diff([0, *(release.answer.spent for release in releases)])
-    law, each = setting.law(OWN_ROUNDS), np.sqrt(np.maximum(steps, 1))[:, None]
-    labels = [f"round {number + 1}" for number in rounds]
+    law, each = setting.law(change), np.sqrt(np.maximum(steps, 1))[:, None]
     found = [
         leaf_scales(values, law, setting.leaves, np.maximum(steps, 1)),
         lags(values / each, law),
-        release_pairs(values / each, law, labels),
+        release_pairs(values / each, law, [f"round {number + 1}" for number in LONG_ROUNDS]),
     ]
-    return Verdict(f"noise of whole rounds of {', '.join(str(n) for n in steps)} steps", found)
+    return Verdict(f"noise of rounds of {', '.join(str(n) for n in steps)} steps", found)
