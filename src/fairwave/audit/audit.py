@@ -2,48 +2,39 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
-from fairwave.audit.central_canaries import CentralSubject
+from fairwave.audit.audit_setting import AuditSetting
+from fairwave.audit.batch_subject import batches
+from fairwave.audit.canary_subject import canaries
+from fairwave.audit.central_subject import CentralSubject
+from fairwave.audit.clipping_subject import clipping
 from fairwave.audit.copies_coalition import CopiesSubject
-from fairwave.audit.exchange_canaries import ExchangeSubject
-from fairwave.audit.hypothesis_tests import Finding, canary_findings, noise_findings, sampling_finding
-from fairwave.audit.training_canaries import TrainingSubject
-from fairwave.audit.transcript import Claim, Subject
+from fairwave.audit.finding import Verdict
+from fairwave.audit.hostile_subject import hostile_copies
+from fairwave.audit.ledger_subject import ledger
+from fairwave.audit.noise_subject import noise_in_rounds, noise_in_steps
 from fairwave.errors import ScenarioError
 from fairwave.extensions import PRIVACY_MODES, SCHEMES
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.scenario.parameters import Scenario
 
-ALARM = 1e-4
-"""Probability of a false alarm in one test."""
-CANARIES = 1_000
-RELEASES = 20
-SAMPLING = 0.1
-"""Probability with which canaries enter batches, where that is tested."""
-EPSILON = 2.0
-"""What the audited releases claim in all: small enough for canaries to refute it."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Verdict:
-    """What the tests say about one part of the code."""
-
-    subject: str
-    findings: list[Finding]
-
-    @property
-    def flagged(self) -> bool:
-        """Whether any test refutes the claim."""
-        return any(finding.flagged for finding in self.findings)
-
-
-def verdict_on(subject: Subject, claim: Claim, num_canaries: int, seed: int) -> Verdict:
-    """Run a mechanism once and test what it showed."""
-    transcript = subject.run(claim, num_canaries, seed)
-    findings = [*noise_findings(transcript, claim, ALARM), *canary_findings(transcript, claim, ALARM)]
-    return Verdict(subject.name, findings)
+Part = Callable[[AuditSetting], list[Verdict]]
+ON_DEVICES: dict[str, Part] = {
+    "noise of single steps": noise_in_steps,
+    "noise of whole rounds": noise_in_rounds,
+    "batches": batches,
+    "clipping": lambda setting: [clipping(setting)],
+    "hostile copies": lambda setting: [hostile_copies(setting)],
+    "canaries": lambda setting: [canaries(setting)],
+    "ledger": lambda setting: [ledger(setting)],
+    "copies of the model": lambda setting: [_copies(setting)],
+}
+"""Parts of the audit where noise is added on devices."""
+AT_THE_ACCESS_POINT: dict[str, Part] = {"release by the access point": lambda setting: [_central(setting)]}
+"""Parts of the audit where noise is added by the access point."""
 
 
 def check_claims(scenario: Scenario) -> None:
@@ -56,33 +47,26 @@ def check_claims(scenario: Scenario) -> None:
         )
 
 
-def audit(
-    scenario: Scenario, num_canaries: int = CANARIES, epsilon: float = EPSILON, seed: int = 0
-) -> Iterator[Verdict]:
-    """A verdict on each part of the code that the scenario's claims rest on, one after the other."""
-    privacy = scenario.privacy
-    claim = Claim.of_total(epsilon, RELEASES, privacy.delta)
-    if mode_of(privacy).trusts_access_point:
-        yield verdict_on(CentralSubject(SCHEMES["max_power"], privacy), claim, num_canaries, seed)
-        return
-    by_layer = scenario.learning.model != "cnn"
-    training = TrainingSubject(privacy.clip_norm or 1.0, privacy.noise_source, by_layer)
-    yield verdict_on(training, claim, num_canaries, seed)
-    yield batches_verdict(training, claim, num_canaries, seed)
-    if scenario.learning.gradient_exchange:
-        exchange = ExchangeSubject(privacy.clip_norm or 1.0, privacy.noise_source)
-        yield verdict_on(exchange, claim, num_canaries, seed)
-    yield copies_verdict(CopiesSubject(SCHEMES["proposed"], privacy), seed)
+def parts_of(scenario: Scenario) -> dict[str, Part]:
+    """The parts of the audit that the scenario's claims call for, by name."""
+    return AT_THE_ACCESS_POINT if mode_of(scenario.privacy).trusts_access_point else ON_DEVICES
 
 
-def batches_verdict(training: TrainingSubject, claim: Claim, num_canaries: int, seed: int) -> Verdict:
-    """On how batches are drawn, with noise of a tenth so that it shows."""
-    quiet = Claim(claim.rounds, 0.1 * claim.multiplier, claim.delta)
-    sampled = dataclasses.replace(training, sampling=SAMPLING)
-    transcript = sampled.run(quiet, num_canaries, seed)
-    return Verdict("batches on a device", [sampling_finding(transcript, quiet, SAMPLING, ALARM)])
+def audit(scenario: Scenario, seed: int = 0, on_part: Callable[[str], None] = lambda name: None) -> Iterator[Verdict]:
+    """A verdict on each part of the code that the scenario's claims rest on, one after the other.
+
+    `on_part` hears the name of each part before it begins.
+    """
+    with tempfile.TemporaryDirectory(prefix="fairwave-audit-") as folder:
+        setting = AuditSetting(scenario, seed, Path(folder))
+        for name, part in parts_of(scenario).items():
+            on_part(name)
+            yield from part(setting)
 
 
-def copies_verdict(subject: CopiesSubject, seed: int) -> Verdict:
-    """On what a coalition can make of its copies."""
-    return Verdict(subject.name, subject.findings(seed, ALARM))
+def _copies(setting: AuditSetting) -> Verdict:
+    return CopiesSubject(SCHEMES["proposed"], setting.scenario.privacy).verdict(setting.seed)
+
+
+def _central(setting: AuditSetting) -> Verdict:
+    return CentralSubject(SCHEMES["max_power"], setting.scenario.privacy).verdict(setting.seed)

@@ -1,16 +1,19 @@
-"""What an auditor writes down while a mechanism runs, and what the mechanism claimed beforehand."""
+"""What a mechanism with canaries claims beforehand, and which of them are in."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Protocol
 
 import numpy as np
 
 from fairwave.double_precision import double_precision
 from fairwave.privacy.accounting import epsilon_of
 from fairwave.privacy.gaussian import analytic_noise_multiplier
+
+DELTA = 1e-9
+"""Delta of what canaries are held against. Gaussian releases have an epsilon for every delta, and with that of a
+scenario, often 1e-5, the bound that assumes nothing could never be as sure as a test of the audit has to be."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,10 +22,10 @@ class Claim:
 
     rounds: int
     multiplier: float
-    delta: float
+    delta: float = DELTA
 
     @classmethod
-    def of_total(cls, epsilon: float, rounds: int, delta: float) -> Claim:
+    def of_total(cls, epsilon: float, rounds: int, delta: float = DELTA) -> Claim:
         """The claim whose total is that epsilon."""
         import jax.numpy as jnp
 
@@ -39,29 +42,6 @@ class Claim:
     def separation(self) -> float:
         """How many standard deviations the sum of all releases moves if one contribution is in all of them."""
         return math.sqrt(self.rounds) / self.multiplier
-
-
-@dataclasses.dataclass(frozen=True)
-class Transcript:
-    """Everything in multiples of what one contribution may change, round by round."""
-
-    present: np.ndarray
-    """Which canaries were in; canary i shows in coordinate i, if anywhere."""
-    alone: np.ndarray
-    """Per round and coordinate: what the best placed listener sees added."""
-    pooled: np.ndarray
-    """The same for all listeners together."""
-
-
-class Subject(Protocol):
-    """A mechanism under audit."""
-
-    @property
-    def name(self) -> str:
-        """The part of the code that is audited."""
-
-    def run(self, claim: Claim, num_canaries: int, seed: int) -> Transcript:
-        """Run the release code with half of the canaries in, chosen at random."""
 
 
 def coin_flips(num_canaries: int, seed: int) -> np.ndarray:
