@@ -19,6 +19,7 @@ from fairwave.engine import device_programs, device_side, private_training, serv
 from fairwave.engine.model_copies import StoredCopies
 from fairwave.federate import client
 from fairwave.learning import per_sample
+from fairwave.privacy import privacy_filter
 from fairwave.privacy.clipping import clip_factor, clipped_mean
 from fairwave.privacy.modes import device_level, record_level
 from fairwave.privacy.noise import standard_normal
@@ -559,5 +560,5 @@ def half_of_the_sampling_charged():
 
 @mutant("afterwards", "devices are given a budget a hundred times too large")
 def budget_too_large():
-    steps = record_level._steps
-    return [(record_level, "_steps", lambda *given: None if (own := steps(*given)) is None else 100 * own)]
+    allowed = privacy_filter.Budget.allowance
+    return [(privacy_filter.Budget, "allowance", lambda self, *given: 100 * allowed(self, *given))]

@@ -12,10 +12,13 @@ from fairwave.errors import AuditError
 from fairwave.extensions import SCHEMES
 from fairwave.federate.client import DeviceClient
 from fairwave.federate.client_data import OwnSamples
+from fairwave.federate.device_account import DeviceAccount
+from fairwave.federate.device_charges import SIMULATED
 from fairwave.federate.protocol import Answer, Phase, Status, Task
 from fairwave.federate.settings import Settings
 from fairwave.learning.models import model_of
 from fairwave.learning.named_arrays import NamedArrays, tree_of
+from fairwave.privacy.accounting import Releases
 from fairwave.scenario.parameters import Scenario
 
 SCHEME = "proposed"
@@ -60,8 +63,12 @@ class AuditedDevice:
         self._count = int(counts[index])
         self._model = model_of(scenario.learning)
         samples = OwnSamples(index, records.inputs, records.labels, counts, refreshed=0)
-        state_file = folder / f"device-{index}.state"
-        self._client = DeviceClient(scenario, SCHEMES[SCHEME], self._model, samples, settings, state_file)
+        own = folder / f"device-{index}"
+        account = own / "account"
+        self._account = account / SIMULATED if settings.noise == "simulation" else account
+        self._client = DeviceClient(
+            scenario, SCHEMES[SCHEME], self._model, samples, settings, own / "own.state", account=account
+        )
         self._unit = (scenario.privacy.clip_norm or 1.0) / min(scenario.learning.batch_size, self._count)
 
     def ask(self, number: int, copy: NamedArrays, steps_left: int = -1) -> tuple[Answer, Answer | None]:
@@ -72,6 +79,10 @@ class AuditedDevice:
             return self._client.answer(Task(*about, Phase.UPDATE, *said, copy, None)), None
         gradient = self._client.answer(Task(*about, Phase.GRADIENT, *said, copy, None))
         return self._client.answer(Task(*about, Phase.UPDATE, *said, None, None)), gradient
+
+    def charged(self) -> Releases:
+        """What the device has charged to the account of its records."""
+        return DeviceAccount(self._account).entries().releases
 
     def release(self, number: int, copy: NamedArrays) -> Release:
         """What a round of local training shows to whoever receives its update."""

@@ -12,10 +12,10 @@ from fairwave.audit.known_records import blank_records, silent_copy
 from fairwave.audit.loss_oracle import epsilon_from_below
 from fairwave.double_precision import double_precision
 from fairwave.federate.protocol import Answer, Status
-from fairwave.federate.step_charges import StepCharges
+from fairwave.federate.step_charges import PerTry, StepCharges
 from fairwave.learning.models import count_parameters
 from fairwave.learning.named_arrays import NamedArrays
-from fairwave.privacy.accounting import epsilon_of
+from fairwave.privacy.accounting import Releases, epsilon_of
 from fairwave.privacy.ledger import RoundMessages
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.privacy.spending import Account, Spending
@@ -31,7 +31,8 @@ def ledger(setting: AuditSetting) -> Verdict:
     devices = {index: setting.device("ledger", index, dark, OWN_NOISE) for index in WHO}
     answers = [{index: device.ask(number, copy)[0] for index, device in devices.items()} for number in range(ROUNDS)]
     accounts = _accounts(setting, answers)
-    findings = [_diaries(answers[-1], accounts), _kinds(setting, accounts), _epsilon(setting, accounts)]
+    own = {index: _sampled(device.charged()) for index, device in devices.items()}
+    findings = [_diaries(answers[-1], accounts, own), _kinds(setting, accounts), _epsilon(setting, accounts)]
     again = setting.device("ledger", WHO[0], dark, OWN_NOISE)  # the same state file: a client that was restarted
     findings += [_repeated(again, answers[-1][WHO[0]], copy), _other_copy(again, answers[-1][WHO[0]], copy)]
     if not setting.scenario.learning.gradient_exchange:
@@ -50,11 +51,11 @@ def _accounts(setting: AuditSetting, answers: list[dict[int, Answer]]) -> dict[i
     with double_precision():
         mode = mode_of(scenario.privacy)
         enforced = mode.enforcement(scenario, setting.counts, count_parameters(setting.model))
-    charges, charged, spending = StepCharges(DEVICES), np.zeros(DEVICES, np.int64), Spending()
-    least, most, nobody = np.ones(DEVICES, np.int64), np.ones(DEVICES, np.int64), np.zeros(0, np.int64)
+    charges, spending = StepCharges(DEVICES), Spending()
+    one, nobody = np.ones(DEVICES, np.int64), np.zeros(0, np.int64)
+    per_try = PerTry(one, one, int(scenario.learning.gradient_exchange))
     for given in answers:
-        steps = charges.charge(charged, given, dict.fromkeys(given, 1), least, most)
-        charged = charged + steps
+        charge = charges.charge(given, dict.fromkeys(given, 1), per_try)
         sent = np.asarray([index for index, answer in given.items() if answer.status is Status.SENT])
         messages = RoundMessages(
             invited=sent,
@@ -63,7 +64,8 @@ def _accounts(setting: AuditSetting, answers: list[dict[int, Answer]]) -> dict[i
             served=nobody,
             copy_std=np.zeros(0),
             update_std=0.0,
-            steps=steps,
+            steps=charge.steps,
+            gradients=charge.gradients,
             exchanged_gradients=scenario.learning.gradient_exchange,
             reported_losses=False,
         )
@@ -71,20 +73,20 @@ def _accounts(setting: AuditSetting, answers: list[dict[int, Answer]]) -> dict[i
     return spending.accounts()
 
 
-def _steps_of(account: Account | None, sampled: bool = True) -> int:
-    kinds = account.releases if account is not None else {}
-    return sum(count for (_, sampling), count in kinds.items() if (sampling < 1.0) == sampled)
+def _sampled(releases: Releases) -> int:
+    """Local steps among releases: exchanged gradients are over all records."""
+    return sum(count for (_, sampling), count in releases.items() if sampling < 1.0)
 
 
-def _diaries(last: dict[int, Answer], accounts: dict[int, Account]) -> Finding:
-    charged = {index: _steps_of(accounts.get(index)) for index in WHO}
+def _diaries(last: dict[int, Answer], accounts: dict[int, Account], own: dict[int, int]) -> Finding:
+    charged = {index: _sampled(accounts[index].releases) if index in accounts else 0 for index in WHO}
     spent = {index: last[index].spent for index in WHO}
     return exact(
         "steps charged",
-        f"local steps over {ROUNDS} rounds of one step: on the ledger, in the devices' states, and made",
-        f"ledger {list(charged.values())}, states {list(spent.values())}",
+        f"local steps over {ROUNDS} rounds of one step: on the ledger, in the devices' states and accounts, and made",
+        f"ledger {list(charged.values())}, states {list(spent.values())}, accounts {list(own.values())}",
         f"{ROUNDS} each",
-        all(charged[index] == spent[index] == ROUNDS for index in WHO),
+        all(charged[index] == spent[index] == own[index] == ROUNDS for index in WHO),
     )
 
 
