@@ -5,6 +5,7 @@ import functools
 import hashlib
 import json
 import math
+import re
 from collections import Counter, defaultdict
 
 import dp_accounting as dp
@@ -14,6 +15,8 @@ from dp_accounting import pld, rdp
 
 RULES = {"value_discretization_interval": 1e-3, "renyi_above_epsilon": 200.0, "renyi_above_releases": 10_000_000}
 EVERY_ROUND = (("update", "device"), ("model", "access point"), ("deviation", "access point"))
+LISTENERS = r"any other device|(all|any \d+) other devices together|the public"
+COLUMNS = ("devices", "noise_std", "sampling", "steps", "lost_delta")
 
 
 def require(holds, complaint):
@@ -25,6 +28,27 @@ def require(holds, complaint):
 def canonical(value):
     """The only form in which a statement is written."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def sound(said):
+    """Refuse names, types and ranges that no honest statement has, and on which the totals rest."""
+    require(0 < said["delta"] < 1, "delta is no probability")
+    require(len({(t["scheme"], t["seed"]) for t in said["tracks"]}) == len(said["tracks"]), "a track is there twice")
+    for track in said["tracks"]:
+        events = track["events"] + track["unfinished"]
+        require([e["round"] for e in events] == sorted(e["round"] for e in events), "events are not in their order")
+        require(all(re.fullmatch(LISTENERS, name) for name in track["listeners"]), "an unknown audience")
+        for event in events:
+            columns, bound = [event[name] for name in COLUMNS], event["proven_sensitivity"]
+            names = [*event["devices"], *event["subjects"], *event["steps"], event["round"]]
+            reals = [*event["noise_std"], *event["lost_delta"], *event["sampling"], 1.0 if bound is None else bound]
+            by_device, trusted = event["sender"] == "device", said["adversary"]["access_point"] == "trusted"
+            whole = all(type(x) is int and x >= 0 for x in names) and len({len(column) for column in columns}) == 1
+            real = all(type(x) is float and 0 <= x < math.inf for x in reals) and all(0 < x <= 1 for x in columns[2])
+            who = by_device or event["sender"] == "access point"
+            free = event["basis"] == "messages" and not by_device and not trusted
+            proved = not (by_device and trusted and bound is not None)
+            require(whole and real and who and (free or event["basis"] == "data") and proved, f"no such event: {event}")
 
 
 @functools.cache
@@ -54,8 +78,7 @@ def add_up(events):
     accounts = defaultdict(Counter)
     for event in events:
         bound = event["proven_sensitivity"] or math.inf
-        columns = (event[name] for name in ("devices", "noise_std", "sampling", "steps", "lost_delta"))
-        for device, std, share, steps, lost in zip(*columns, strict=True):
+        for device, std, share, steps, lost in zip(*(event[name] for name in COLUMNS), strict=True):
             accounts[device].update({(std / bound, share): steps if bound < math.inf else 1, None: lost})
     return {device: Counter({kind: n for kind, n in one.items() if n}) for device, one in accounts.items()}
 
@@ -130,12 +153,14 @@ def verify(raw, public_key):
     stated = {(row["scheme"], row["seed"], row["about"]): row["epsilon"] for row in said["totals"]}
     once = len(stated) == len(said["totals"])
     require(once and RULES.items() <= said["accountant"].items(), "a total is there twice, or by other rules")
+    sound(said)
     for name, value in derived(said).items():
         number = float(str(stated.pop(name, math.nan)).replace("infinite", "inf"))
         print(f"{name[0]:16} seed {name[1]:<4} {name[2]:40} stated {number:.6f}  recomputed {value:.6f}")
         require(number == value or abs(number - value) <= 1e-6 * min(1, value), f"{name}: {number} stated, not {value}")
     require(not stated, f"{list(stated)}: follows from no event")
-    print("signed by", said["signature"]["public_key"] if said["signature"] else "nobody", "- every epsilon agrees")
+    signer = said["signature"]["public_key"] if said["signature"] else "nobody"
+    print(f"mode {said['mode']}, delta {said['delta']:g}, signed by {signer}: every epsilon agrees")
 
 
 if __name__ == "__main__":

@@ -560,5 +560,5 @@ def half_of_the_sampling_charged():
 
 @mutant("afterwards", "devices are given a budget a hundred times too large")
 def budget_too_large():
-    allowed = privacy_filter.Budget.allowance
-    return [(privacy_filter.Budget, "allowance", lambda self, *given: 100 * allowed(self, *given))]
+    most = privacy_filter.Budget._of_one_kind
+    return [(privacy_filter.Budget, "_of_one_kind", lambda self, kind: 100 * most(self, kind))]
