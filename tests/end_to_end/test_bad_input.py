@@ -131,7 +131,6 @@ DEVICE_FILES = {
     "not parquet": ("fleet.parquet", b"PAR1 but no", "not a valid parquet file"),
     "unknown kind": ("fleet.xlsx", b"distance_m\n10\n", "give .csv or .parquet"),
     "fractional count": ("fleet.csv", b"distance_m,min_iterations\n10,2.5\n", "a whole number"),
-    "deadline too short": ("fleet.csv", b"distance_m,min_iterations\n10,10\n20,500\n", "device 1 has done its"),
 }
 
 OVERRIDES = {

@@ -75,7 +75,7 @@ def _or(value: FloatColumn | None, default: float) -> FloatColumn:
 def too_slow(device: Device) -> FloatColumn:
     """A mask of the devices whose fewest iterations take all of the deadline or more."""
     least_time_s = device.min_iterations * device.bits_per_iteration * device.seconds_per_bit
-    return np.atleast_1d(np.asarray(least_time_s >= device.deadline_s))
+    return np.broadcast_to(np.asarray(least_time_s >= device.deadline_s), np.atleast_1d(device.path_gain).shape)
 
 
 def refuse_slow(device: Device) -> None:
