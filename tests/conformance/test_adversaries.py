@@ -16,7 +16,7 @@ from fairwave.engine.cell import SimulatedCell
 from fairwave.errors import ScenarioError
 from fairwave.extensions import BEHAVIOURS
 from fairwave.plugins import load_plugin
-from fairwave.policy.effort import Effort
+from fairwave.policy.effort import effort_model
 from fairwave.runs.order import Order
 from fairwave.scenario.cheating_parameters import Adversary
 from tests.builders import clusters_cell, rounds_of
@@ -114,7 +114,7 @@ def test_what_is_sent_instead_of_an_update():
 
 
 def test_what_is_believed_and_learned():
-    effort = Effort(scale=jnp.asarray(0.1), decay_j=jnp.asarray(1.0))
+    effort = effort_model(jnp.asarray(0.1), jnp.asarray(1.0))
     assert float(BEHAVIOURS["misreport"].planning_belief(effort, jnp.asarray(1.0)).scale) == 0.0
     adapt, habit = BEHAVIOURS["lazy"].adapts, Habit(share=jnp.asarray(1.0))
     for _ in range(10):

@@ -12,10 +12,10 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from fairwave.data.sources import DataSet, load
-from fairwave.errors import FederationError, ScenarioError
+from fairwave.errors import FederationError, ScenarioError, SolveError
 from fairwave.federate.client import DeviceClient
 from fairwave.federate.client_data import agreed_counts, own_samples
-from fairwave.federate.client_state import ClientStateFile, replace_file
+from fairwave.federate.client_state import DIGEST, ClientStateFile, _digest, replace_file
 from fairwave.federate.meter import Meter
 from fairwave.federate.protocol import Phase, Status, Task
 from fairwave.federate.settings import Settings
@@ -24,6 +24,7 @@ from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.runs.experiment import Experiment
 from fairwave.runs.faults import Fault
 from fairwave.runs.order import Track
+from fairwave.runs.packing import pack, unpack
 from fairwave.scenario.loading import load_scenario
 from tests.federate.parties import REPEATABLE, TINY, federated, tiny
 
@@ -97,6 +98,32 @@ def test_received_deviations_change_what_a_device_does(tmp_path: Path) -> None:
     before = ignored._file.read().effort.effort
     ignored.answer(dataclasses.replace(_task(1, Phase.GRADIENT, copy), deviation=0.9, scored_round=-1))
     assert float(ignored._file.read().effort.effort.scale) == float(before.scale)
+
+
+def test_a_state_that_holds_a_scale_instead_of_its_logarithm_is_read(tmp_path: Path) -> None:
+    client = _client(tmp_path)
+    client.answer(_task(0, Phase.GRADIENT, _copy()))
+    kept = unpack((tmp_path / "own.state").read_bytes()[DIGEST:])
+    old = {
+        name.replace(".log_scale", ".scale"): np.exp(array) if name.endswith(".log_scale") else array
+        for name, array in kept.items()
+    }
+    content = pack(old)
+    replace_file(tmp_path / "own.state", _digest(content) + content)
+    read = _client(tmp_path)._file.read()
+    assert float(read.effort.effort.scale) == pytest.approx(tiny().scenario.utility.effort_scale, rel=1e-12)
+    assert read.round == 0
+
+
+def test_a_device_sends_nothing_for_a_plan_that_is_not_finite(tmp_path: Path) -> None:
+    """Its effort model expects e^1000 of work: the device refuses, and names itself and the round."""
+    client, copy = _client(tmp_path), _copy()
+    client.answer(_task(0, Phase.GRADIENT, copy))
+    state = client._file.read()
+    beyond = dataclasses.replace(state.effort.effort, log_scale=np.asarray(1e3))
+    client._file.write(dataclasses.replace(state, effort=dataclasses.replace(state.effort, effort=beyond)))
+    with pytest.raises(SolveError, match=r"^round 1, device 0: the optimal_utility of its plan is inf.*effort_decay_j"):
+        client.answer(_task(0, Phase.UPDATE))
 
 
 class Counter:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fairwave.policy.device_plan import DevicePlan, plan_round
-from fairwave.policy.effort import Effort
+from fairwave.policy.effort import effort_model
 from fairwave.policy.fleet import Fleet
 from fairwave.policy.preferences import Preferences
 from fairwave.policy.rule import Rule
@@ -47,7 +47,7 @@ def fleet_of(devices: dict[str, np.ndarray]) -> Fleet:
             required_iterations=jnp.asarray(2.0 * devices["min_iterations"]),
             delay_price_w=jnp.asarray(devices["compute_power_w"]),
         ),
-        effort=Effort(scale=jnp.asarray(devices["effort_scale"]), decay_j=jnp.asarray(devices["effort_decay_j"])),
+        effort=effort_model(jnp.asarray(devices["effort_scale"]), jnp.asarray(devices["effort_decay_j"])),
     )
 
 

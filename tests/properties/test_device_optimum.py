@@ -190,7 +190,7 @@ def _burns_only_at_the_end(problem: DeviceProblem, preferences: Preferences, eff
     reference_j = preferences.energy_reference_j
     frugal = proposed._on_cheapest_path(problem, reference_j, effort)
     burning = proposed._burn(problem, reference_j, jnp.maximum(frugal.log_snr, problem.slowest_at_most))
-    better = proposed.objective(problem, effort, reference_j, burning) > proposed.objective(
+    better = proposed.preference(problem, effort, reference_j, burning) > proposed.preference(
         problem, effort, reference_j, frugal
     )
     return Choice(
@@ -200,8 +200,8 @@ def _burns_only_at_the_end(problem: DeviceProblem, preferences: Preferences, eff
 
 
 def _wrong_sign(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
-    """Takes the marginal gain with the wrong sign."""
-    flipped = Effort(scale=-effort.scale, decay_j=effort.decay_j)
+    """Takes the exponent of the effort model with the wrong sign, so that work seems to make things worse."""
+    flipped = Effort(log_scale=effort.log_scale, decay_j=-effort.decay_j)
     return maximise_utility(problem, preferences, flipped)
 
 

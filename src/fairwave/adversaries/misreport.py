@@ -5,12 +5,13 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from fairwave.adversaries.behaviour import Behaviour
-from fairwave.policy.effort import Effort
+from fairwave.policy.effort import Effort, finite_log
 from fairwave.types import Scalar
 
 
 def _work_is_useless(effort: Effort, strength: Scalar) -> Effort:
-    return Effort(scale=effort.scale * jnp.clip(1.0 - strength, 0.0, 1.0), decay_j=effort.decay_j)
+    believed = finite_log(jnp.clip(1.0 - strength, 0.0, 1.0))
+    return Effort(log_scale=effort.log_scale + believed, decay_j=effort.decay_j)
 
 
 misreport = Behaviour(

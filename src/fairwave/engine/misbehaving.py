@@ -168,7 +168,7 @@ def _beliefs(acting: Sequence[Active], memory: EffortMemory) -> EffortMemory:
     for each in acting:
         belief = each.behaviour.planning_belief
         if belief is not None:
-            effort = each.only(belief(effort, jnp.full_like(effort.scale, each.strength)), effort)
+            effort = each.only(belief(effort, jnp.full_like(effort.decay_j, each.strength)), effort)
     return dataclasses.replace(memory, effort=effort)
 
 

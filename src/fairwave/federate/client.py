@@ -46,7 +46,7 @@ from fairwave.learning.loss import Samples, local_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.models import count_parameters
 from fairwave.learning.named_arrays import NamedArrays, leaves_by_name, named_arrays, tree_of
-from fairwave.policy.certify import certify
+from fairwave.policy.certify import certify_plans
 from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.effort_fit import fit_effort, no_memory
 from fairwave.policy.fleet import Fleet, fleet
@@ -202,8 +202,7 @@ class DeviceClient:
         root = run_key(self._scenario.run.seed)
         channel = _channel(radio, root, round_index, index, member.device.deadline_s)
         prepared: Prepared = _prepare(self._scheme.plan, radio, member, channel, state.effort, self._limits(state))
-        violation = np.atleast_1d(np.asarray(prepared.plan.violation))
-        certify(violation, f"round {int(round_index) + 1}, ", first=self._index)
+        certify_plans(prepared.plan, f"round {int(round_index) + 1}, ", first=self._index)
         return prepared
 
     def _limits(self, state: ClientState) -> Limits:

@@ -19,6 +19,7 @@ import numpy as np
 from fairwave.errors import FederationError
 from fairwave.learning.model import Tree
 from fairwave.learning.named_arrays import NamedArrays, named_arrays, tree_of
+from fairwave.policy.effort import finite_log
 from fairwave.policy.effort_fit import EffortMemory
 from fairwave.runs.packing import pack, unpack
 
@@ -92,7 +93,7 @@ class ClientStateFile:
                 "copy that was made after its last round, or leave this federation"
             )
         held = unpack(content)
-        state = ClientState(effort=tree_of(_group(held, "effort"), self._first))
+        state = ClientState(effort=tree_of(_in_logarithms(_group(held, "effort")), self._first))
         for name in _NUMBERS:
             setattr(state, name, int(held[name]))
         for name in _QUANTITIES:
@@ -141,6 +142,16 @@ def _digest(content: bytes) -> bytes:
 
 def _group(held: dict[str, np.ndarray], group: str) -> NamedArrays:
     return {name.removeprefix(f"{group}/"): held[name] for name in held if name.startswith(f"{group}/")}
+
+
+def _in_logarithms(effort: NamedArrays) -> NamedArrays:
+    """An effort memory as it is now, from a file that may hold the model's scale instead of its logarithm."""
+    return {
+        name.replace(".scale", ".log_scale"): np.asarray(finite_log(jax.numpy.asarray(array)))
+        if name.endswith(".scale")
+        else array
+        for name, array in effort.items()
+    }
 
 
 def on_host(tree: Tree) -> Tree:

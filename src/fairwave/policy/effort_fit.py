@@ -6,7 +6,8 @@ One observation cannot tell two parameters, so the paper's fit needs a rule for 
 * `prior`: beta2 stays at its first guess, beta1 explains the newest pair;
 * `window`: least squares on the last pairs, with a ridge towards the first guess.
 
-A deviation of 0 gives beta1 = 0: the device expects nothing from working more.
+A deviation of 0 gives beta1 = 0: the device expects nothing from working more. Every result is finite: beta1 is fitted
+as its logarithm, because deviation * exp(E / beta2) exceeds every number once E is 710 times beta2.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from fairwave.policy.effort import Effort
+from fairwave.policy.effort import SMALLEST, Effort, bounded_exp, effort_model, energy_in_decays, finite_log
 from fairwave.types import Count, Flag, Scalar
 
 Strategy = Literal["paper", "prior", "window"]
@@ -43,7 +44,7 @@ class EffortMemory(eqx.Module):
 
 def no_memory(first: Effort, window: int) -> EffortMemory:
     """Before the first round."""
-    empty = jnp.zeros(window, first.scale.dtype)
+    empty = jnp.zeros(window, first.log_scale.dtype)
     return EffortMemory(
         effort=first, first=first, compute_energy_j=empty, deviation=empty, num_pairs=jnp.zeros((), jnp.int32)
     )
@@ -85,7 +86,7 @@ def fit_effort(
 
 def _through(compute_energy_j: Scalar, deviation: Scalar, decay_j: Scalar) -> Effort:
     """The model with that decay that passes through one pair."""
-    return Effort(scale=deviation * jnp.exp(compute_energy_j / decay_j), decay_j=decay_j)
+    return Effort(log_scale=finite_log(deviation) + energy_in_decays(compute_energy_j, decay_j), decay_j=decay_j)
 
 
 def _least_change(last: Effort, compute_energy_j: Scalar, deviation: Scalar) -> Effort:
@@ -94,22 +95,27 @@ def _least_change(last: Effort, compute_energy_j: Scalar, deviation: Scalar) -> 
     If the last model expected too much, the decay shrinks, at most to where the last scale explains the pair. If it
     expected too little, the decay grows, at most by the distance to one model that explains the pair.
     """
-    wanted = _through(compute_energy_j, deviation, last.decay_j).scale
-    informative = (deviation > 0.0) & (compute_energy_j > 0.0)
-    ratio = last.scale / jnp.where(informative, deviation, 1.0)
-    same_scale_j = compute_energy_j / jnp.log(jnp.where(informative & (ratio > 1.0), ratio, jnp.e))
-    known_j = jnp.maximum(compute_energy_j, last.decay_j)
-    known = _through(compute_energy_j, deviation, known_j)
-    reach_j = last.decay_j + jnp.hypot(known.scale - last.scale, known_j - last.decay_j)
-    low_j = jnp.where(wanted < last.scale, jnp.minimum(same_scale_j, last.decay_j), last.decay_j)
-    high_j = jnp.where(wanted < last.scale, last.decay_j, reach_j)
+    informative = (deviation >= SMALLEST) & (compute_energy_j > 0.0)
+    too_much = _through(compute_energy_j, deviation, last.decay_j).log_scale < last.log_scale
+    log_ratio = last.log_scale - finite_log(deviation)
+    shrinks = informative & too_much & (log_ratio > 0.0)
+    same_scale_j = compute_energy_j / jnp.where(shrinks, log_ratio, 1.0)
+    known = _through(compute_energy_j, deviation, jnp.maximum(compute_energy_j, last.decay_j))
+    reach_j = last.decay_j + _distance(known, last)
+    low_j = jnp.where(too_much, jnp.minimum(same_scale_j, last.decay_j), last.decay_j)
+    high_j = jnp.where(too_much, last.decay_j, reach_j)
 
     def change(log_decay: Scalar) -> Scalar:
-        through = _through(compute_energy_j, deviation, jnp.exp(log_decay))
-        return (through.scale - last.scale) ** 2 + (through.decay_j - last.decay_j) ** 2
+        return _distance(_through(compute_energy_j, deviation, jnp.exp(log_decay)), last)
 
-    nearest = jnp.exp(_minimise(change, jnp.log(low_j), jnp.log(high_j)))
+    nearest = jnp.exp(_minimise(change, jnp.log(jnp.maximum(low_j, SMALLEST)), jnp.log(high_j)))
     return _through(compute_energy_j, deviation, jnp.where(informative, nearest, last.decay_j))
+
+
+def _distance(one: Effort, other: Effort) -> Scalar:
+    """Distance of two models in (beta1, beta2 / 1 J). `hypot`, because squares of these numbers may overflow."""
+    apart = bounded_exp(one.log_scale) - bounded_exp(other.log_scale)
+    return jnp.hypot(apart, one.decay_j - other.decay_j)
 
 
 def _least_squares(memory: EffortMemory, ridge: float) -> Effort:
@@ -117,21 +123,23 @@ def _least_squares(memory: EffortMemory, ridge: float) -> Effort:
     first = memory.first
     used = jnp.arange(memory.deviation.size) < memory.num_pairs
 
-    def best_scale(decay_j: Scalar) -> Scalar:
-        basis = jnp.where(used, jnp.exp(-memory.compute_energy_j / decay_j), 0.0)
+    def basis_at(decay_j: Scalar) -> Array:
+        return jnp.where(used, jnp.exp(-energy_in_decays(memory.compute_energy_j, decay_j)), 0.0)
+
+    def best_scale(basis: Array) -> Scalar:
         scale = (basis @ memory.deviation + ridge * first.scale) / (basis @ basis + ridge)
         return jnp.maximum(scale, 0.0)
 
     def loss(log_decay: Scalar) -> Scalar:
-        decay_j = jnp.exp(log_decay)
-        scale = best_scale(decay_j)
-        missed = jnp.where(used, memory.deviation - scale * jnp.exp(-memory.compute_energy_j / decay_j), 0.0)
-        pull = (scale - first.scale) ** 2 + (log_decay - jnp.log(first.decay_j)) ** 2
+        basis = basis_at(jnp.exp(log_decay))
+        scale = best_scale(basis)
+        missed = jnp.where(used, memory.deviation - scale * basis, 0.0)
+        pull = (scale - first.scale) ** 2 + (log_decay - centre) ** 2
         return missed @ missed + ridge * pull
 
-    centre, reach = jnp.log(first.decay_j), jnp.log(_WIDEST_DECAY)
+    centre, reach = finite_log(first.decay_j), jnp.log(_WIDEST_DECAY)
     decay_j = jnp.exp(_minimise(loss, centre - reach, centre + reach))
-    return Effort(scale=best_scale(decay_j), decay_j=decay_j)
+    return effort_model(best_scale(basis_at(decay_j)), decay_j)
 
 
 def _minimise(function: Callable[[Scalar], Scalar], low: Scalar, high: Scalar) -> Scalar:

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from fairwave.policy.effort import Effort
-from fairwave.policy.utility import utility
+from fairwave.policy.utility import utility, utility_of_choice
 from fairwave.types import Flag, Scalar
 from fairwave.wireless.energy import compute_time_s, radio_power_w
 from fairwave.wireless.physical_device import Device
@@ -126,9 +126,18 @@ def transmit_energy_j(problem: DeviceProblem, log_snr: Scalar) -> Scalar:
 
 def objective(problem: DeviceProblem, effort: Effort, energy_reference_j: Scalar, choice: Choice) -> Scalar:
     """Expected utility of a choice."""
+    return utility(effort, *_energies_j(problem, choice), energy_reference_j)
+
+
+def preference(problem: DeviceProblem, effort: Effort, energy_reference_j: Scalar, choice: Choice) -> Scalar:
+    """What choices are compared by: their utility, but for a constant."""
+    return utility_of_choice(effort, *_energies_j(problem, choice), energy_reference_j)
+
+
+def _energies_j(problem: DeviceProblem, choice: Choice) -> tuple[Scalar, Scalar]:
+    """Compute energy and energy in all of a choice."""
     compute_j = compute_energy_j(problem.device, choice.iterations)
-    energy_j = compute_j + transmit_energy_j(problem, choice.log_snr)
-    return utility(effort, compute_j, energy_j, energy_reference_j)
+    return compute_j, compute_j + transmit_energy_j(problem, choice.log_snr)
 
 
 def constraint_violation(problem: DeviceProblem, choice: Choice) -> Scalar:

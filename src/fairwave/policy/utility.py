@@ -7,7 +7,7 @@ from fairwave.types import Scalar
 
 
 def utility(effort: Effort, compute_energy_j: Scalar, energy_j: Scalar, energy_reference_j: Scalar) -> Scalar:
-    """Expected learning gain less energy cost.
+    """Expected learning gain less energy cost; not finite if beta1 is beyond what a number can hold.
 
     The cost term peaks at half the reference: below it the utility rewards spending. Energies are in joules; the
     squared term makes any other unit a different utility.
@@ -15,4 +15,14 @@ def utility(effort: Effort, compute_energy_j: Scalar, energy_j: Scalar, energy_r
     Paper: Eq. (30).
     """
     gain = effort.scale - expected_deviation(effort, compute_energy_j)
-    return gain - energy_j * (energy_j - energy_reference_j)
+    return gain - energy_cost(energy_j, energy_reference_j)
+
+
+def utility_of_choice(effort: Effort, compute_energy_j: Scalar, energy_j: Scalar, energy_reference_j: Scalar) -> Scalar:
+    """The part of the utility that a device's choice changes: all but beta1, which would drown it where it is large."""
+    return -expected_deviation(effort, compute_energy_j) - energy_cost(energy_j, energy_reference_j)
+
+
+def energy_cost(energy_j: Scalar, energy_reference_j: Scalar) -> Scalar:
+    """What energy costs in the utility; negative below the reference."""
+    return energy_j * (energy_j - energy_reference_j)

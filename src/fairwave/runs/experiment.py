@@ -21,7 +21,7 @@ from fairwave.errors import ScenarioError
 from fairwave.extensions import SCHEMES
 from fairwave.learning.model import Model
 from fairwave.learning.models import model_of
-from fairwave.policy.certify import certify
+from fairwave.policy.certify import certify_plans
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.order import Order, Track
 from fairwave.scenario.parameters import Scenario
@@ -116,7 +116,7 @@ def run_rounds(
     for round_index in range(first, num_rounds):
         current, record = cell.round(current, round_index)
         record = jax.device_get(record)
-        certify(record.plan.violation, f"{cell.access_point.rules.scheme.name}, round {round_index + 1}, ")
+        certify_plans(record.plan, f"{cell.access_point.rules.scheme.name}, round {round_index + 1}, ")
         ended = cell.end_reason(current, record, round_index + 1)
         yield CompletedRound(round_index, current, record, ended)
         if ended is not None:

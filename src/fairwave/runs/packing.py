@@ -14,6 +14,8 @@ from fairwave.double_precision import double_precision
 from fairwave.engine.model_copies import Copies
 from fairwave.engine.round_record import Arrays
 from fairwave.engine.state import ServerState, State
+from fairwave.learning.named_arrays import named_arrays, names_of
+from fairwave.policy.effort import finite_log
 from fairwave.privacy.ledger import ReleaseEvent
 
 Kept = TypeVar("Kept", State, ServerState)
@@ -21,6 +23,7 @@ Kept = TypeVar("Kept", State, ServerState)
 _WORDS = ("content", "sender", "audience", "basis", "proven_sensitivity")
 """The parts of a ledger event that are no arrays, in the order of the table."""
 PLACES = "places"
+LOG_SCALE = ".log_scale"
 
 
 def pack(arrays: Arrays) -> bytes:
@@ -54,12 +57,11 @@ def event_of(words: Sequence[Any], arrays: bytes) -> ReleaseEvent:
 
 
 def pack_state(state: Kept) -> bytes:
-    """The leaves of a checkpoint, in order, and for how many models its copies have room."""
+    """The leaves of a checkpoint by their names, and for how many models its copies have room."""
     state = jax.device_get(state)
     copies = _server(state).copies.compact()
     state = _with_copies(state, copies)
-    leaves = {str(index): np.asarray(leaf) for index, leaf in enumerate(jax.tree.leaves(state))}
-    return pack({PLACES: np.asarray(copies.places)} | leaves)
+    return pack({PLACES: np.asarray(copies.places)} | named_arrays(state))
 
 
 @double_precision()
@@ -68,12 +70,28 @@ def unpack_state(content: bytes, like: Kept) -> Kept:
     arrays = unpack(content)
     like = _with_copies(like, _server(like).copies.resized(int(arrays[PLACES])))
     leaves, structure = jax.tree.flatten(like)
-    restored = [arrays[str(index)] for index in range(len(leaves))]
+    names = names_of(like)
+    arrays = _named(arrays, names)
+    restored = [arrays[name] for name in names]
     for old, new in zip(leaves, restored, strict=True):
         if old.shape != new.shape or old.dtype != new.dtype:
             raise ValueError(f"a {new.dtype} array of shape {new.shape} where {old.dtype} {old.shape} was expected")
     state: Kept = jax.tree.unflatten(structure, [jax.numpy.asarray(leaf) for leaf in restored])
     return state
+
+
+def _named(arrays: Arrays, names: Sequence[str]) -> Arrays:
+    """The arrays of a checkpoint by name, whichever version wrote it.
+
+    At first they were numbered, in the same order, and the effort model's scale was stored instead of its logarithm.
+    """
+    if "0" not in arrays:
+        return arrays
+    named = {name: arrays[str(index)] for index, name in enumerate(names)}
+    return {
+        name: np.asarray(finite_log(jax.numpy.asarray(kept))) if name.endswith(LOG_SCALE) else kept
+        for name, kept in named.items()
+    }
 
 
 def _with_copies(state: Kept, copies: Copies) -> Kept:

@@ -12,7 +12,7 @@ from fairwave.engine.cell import SimulatedCell
 from fairwave.engine.model_copies import ROOM, AddressedCopies, StoredCopies
 from fairwave.engine.server_steps import ServerRules
 from fairwave.engine.state import State
-from fairwave.runs.packing import pack_state, unpack_state
+from fairwave.runs.packing import pack, pack_state, unpack, unpack_state
 from tests.builders import clusters_cell
 
 DEVICES = 24
@@ -77,3 +77,18 @@ def test_where_something_looks_at_copies_they_are_kept():
     looking = (("proposed", "defences.use=['norm_clipping']"), ("cgsv",), ("proposed", "privacy.copies=nested"))
     for name, *overrides in looking:
         assert isinstance(cell(name, *overrides).start().server.copies, StoredCopies)
+
+
+def test_a_checkpoint_that_holds_scales_instead_of_logarithms_is_read():
+    """Checkpoints once numbered their arrays, and held the effort model's scale, which may be 0."""
+    run = cell("proposed")
+    state = play(run, 3)[-1]
+    scales = np.asarray(state.devices.effort.effort.scale)
+    assert (scales == 0.0).any() and (scales > 0.0).any()
+    kept = unpack(pack_state(state))
+    names = [name for name in kept if name != "places"]
+    old = {str(index): kept[name] for index, name in enumerate(names)}
+    old |= {str(index): np.exp(kept[name]) for index, name in enumerate(names) if name.endswith(".log_scale")}
+    restored = unpack_state(pack({"places": kept["places"]} | old), like=run.start())
+    np.testing.assert_allclose(restored.devices.effort.effort.scale, scales, rtol=1e-12)
+    np.testing.assert_array_equal(restored.server.deviation, state.server.deviation)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from fairwave.policy.effort import Effort, expected_deviation
+from fairwave.policy.effort import effort_model, expected_deviation
 from fairwave.policy.effort_fit import EffortMemory, Strategy, fit_effort, no_memory
 
-FIRST = Effort(scale=jnp.asarray(0.1), decay_j=jnp.asarray(1.0))
+FIRST = effort_model(jnp.asarray(0.1), jnp.asarray(1.0))
 
 
 def observe(
@@ -38,7 +38,7 @@ def test_the_newest_pair_is_explained_exactly(strategy, energy_j, deviation):
 )
 def test_paper_fit_changes_least(last, energy_j, deviation):
     """No point of a fine scan over all decays explains the pair with a smaller change."""
-    start = Effort(scale=jnp.asarray(last[0]), decay_j=jnp.asarray(last[1]))
+    start = effort_model(jnp.asarray(last[0]), jnp.asarray(last[1]))
     effort = observe("paper", no_memory(start, 4), energy_j, deviation).effort
     ours = np.hypot(float(effort.scale) - last[0], float(effort.decay_j) - last[1])
     decay = np.geomspace(min(energy_j / 40, last[1]), 1e3, 2_000_001)

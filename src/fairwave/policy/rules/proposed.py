@@ -19,14 +19,14 @@ import jax
 import jax.numpy as jnp
 
 from fairwave.policy.cheapest import amplifier_growth, balanced_log_snr, cheapest_path
-from fairwave.policy.effort import Effort, expected_deviation
+from fairwave.policy.effort import Effort, marginal_gain
 from fairwave.policy.preferences import Preferences
 from fairwave.policy.problem import (
     Choice,
     DeviceProblem,
     compute_energy_j,
     iterations_at,
-    objective,
+    preference,
     time_left_s,
     transmit_energy_j,
 )
@@ -51,7 +51,7 @@ def maximise_utility(problem: DeviceProblem, preferences: Preferences, effort: E
             _burn(problem, reference_j, jnp.maximum(frugal.log_snr, problem.slowest_at_most)),
             _slow_upload(problem, reference_j, effort),
         )
-        worth = [objective(problem, effort, reference_j, candidate) for candidate in candidates]
+        worth = [preference(problem, effort, reference_j, candidate) for candidate in candidates]
         best = jnp.argmax(jnp.nan_to_num(jnp.stack(worth), nan=-jnp.inf))
         chosen: Choice = jax.tree.map(lambda *options: jnp.stack(options)[best], *candidates)
         return chosen
@@ -70,8 +70,7 @@ def stationarity(
 
     Paper: Eq. (39).
     """
-    marginal_gain = expected_deviation(effort, compute_j) / effort.decay_j
-    return (2.0 * energy_j - reference_j) * energy_growth - marginal_gain
+    return (2.0 * energy_j - reference_j) * energy_growth - marginal_gain(effort, compute_j)
 
 
 def energy_growth_at_deadline(problem: DeviceProblem, log_snr: Scalar) -> Scalar:
