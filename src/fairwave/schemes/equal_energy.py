@@ -1,4 +1,4 @@
-"""Ablation: every device spends the same energy budget; one noisy model for all."""
+"""Ablation: every device spends the same energy budget; the same noise level for all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ablation: the proposed effort, one noisy model for all."""
+"""Ablation: the proposed effort, the same noise level for all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fairwave.schemes.scheme import Scheme
 
 fair_energy_only = Scheme(
     name="fair_energy_only",
-    summary="an ablation: the proposed effort, the same noise for all",
+    summary="an ablation: the proposed effort, the same noise level for all",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,

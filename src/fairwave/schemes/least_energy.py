@@ -1,4 +1,4 @@
-"""Peer: a required number of iterations for the least energy; one noisy model for all."""
+"""Peer: a required number of iterations for the least energy; the same noise level for all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's benchmark as worded: full power, all iterations that fit, one noisy model for all."""
+"""The paper's benchmark as worded: full power, all iterations that fit, the same noise level for all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fairwave.schemes.scheme import Scheme
 
 max_power = Scheme(
     name="max_power",
-    summary="the paper's benchmark as worded: full power, all iterations that fit, the same noise for all",
+    summary="the paper's benchmark as worded: full power, all iterations that fit, the same noise level for all",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,
