@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,15 @@ from fairwave.cli.scenario_command import Plugins
 from fairwave.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from fairwave.report.figure_data import PathLossAxis
     from fairwave.report.section import RunReport
+
+
+class PathLoss(enum.StrEnum):
+    """What figures are drawn against."""
+
+    DB = "db"
+    NORMALISED = "normalised"
 
 
 def report(
@@ -19,6 +28,10 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Folder to write to. Default: the run's own, or 'report' for several.")
     ] = None,
+    path_loss: Annotated[
+        PathLoss,
+        typer.Option(help="Axis of figures 2 to 4: plain dB, or the devices' places from 0 to 1 as in the paper."),
+    ] = PathLoss.DB,
     plugins: Plugins = None,
 ) -> None:
     """Write one HTML page that opens offline, and its figures as SVG and PDF.
@@ -37,18 +50,19 @@ def report(
     write(
         [(name, run) for name, run in zip(names, runs, strict=True)],
         out or (runs[0] if len(runs) == 1 else Path("report")),
+        path_loss.value,
     )
 
 
-def write(runs: list[tuple[str, Path]], folder: Path) -> None:
+def write(runs: list[tuple[str, Path]], folder: Path, path_loss: PathLossAxis = "db") -> None:
     """Write the report of some runs and say where it is."""
     from fairwave.report.page import FIGURES, write_report
 
-    path = write_report([_read(name, run) for name, run in runs], folder)
+    path = write_report([_read(name, run, path_loss) for name, run in runs], folder)
     typer.echo(f"report: {path}   (figures: {path.parent / FIGURES})")
 
 
-def _read(name: str, folder: Path) -> RunReport:
+def _read(name: str, folder: Path, path_loss: PathLossAxis) -> RunReport:
     from fairwave.privacy.ledger import with_unfinished
     from fairwave.report.figure_data import panels
     from fairwave.report.privacy_account import run_account
@@ -63,5 +77,5 @@ def _read(name: str, folder: Path) -> RunReport:
     scenario, notes = store.order.scenario, ended_early(store)
     ledgers, unfinished = store.ledgers(), store.unfinished()
     store.close()
-    figures = [*panels(dataset), *epsilon_panels(scenario.privacy, with_unfinished(ledgers, unfinished))]
+    figures = [*panels(dataset, path_loss), *epsilon_panels(scenario.privacy, with_unfinished(ledgers, unfinished))]
     return RunReport(name, dataset, toml, figures, run_account(scenario, ledgers, unfinished), notes)

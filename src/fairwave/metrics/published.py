@@ -20,6 +20,8 @@ Curves: TypeAlias = Mapping[str, Curve]
 History: TypeAlias = NDArray[np.float64]
 """A value per round and device; NaN where the device did not take part."""
 
+PAPER_ROUNDS = 200
+"""Rounds that the paper simulated."""
 SHOWN_ROUNDS = 50
 """Rounds of the paper's figure 1; it simulated 200."""
 
@@ -42,6 +44,10 @@ class Stated:
     printed: str
     value: float
     factor: float
+
+    def agrees(self, ours: float) -> bool:
+        """Whether a ratio or value of ours is what the paper states; one that is not known does not agree."""
+        return self.value / self.factor <= ours <= self.value * self.factor
 
 
 ENERGY_STD = Stated("std of device energy, over the benchmark's", "-99 %", 0.01, 2.0)
@@ -122,6 +128,14 @@ class Statement:
     name: str
     text: str
     holds: Callable[[Curves, Curves], bool]
+    told: str
+    """The numbers behind the answer, as a text with places for them."""
+    numbers: Callable[[Curves, Curves], tuple[float, ...]]
+    """These numbers, from the same curves."""
+
+    def evidence(self, ours: Curves, base: Curves) -> str:
+        """The numbers behind the answer, in words."""
+        return self.told.format(*self.numbers(ours, base))
 
 
 def _rises(curve: Curve) -> float:
@@ -129,27 +143,43 @@ def _rises(curve: Curve) -> float:
     return float(curve[-1] - curve[0])
 
 
+def _ends(curve: Curve) -> tuple[float, float]:
+    """A curve at the nearest device and at the farthest."""
+    return float(curve[0]), float(curve[-1])
+
+
 STATEMENTS = (
     Statement(
         "benchmark energy rises",
         "the benchmark's total energy increases with path loss",
         lambda _, base: bool((np.diff(base["energy_j"]) > 0.0).all()),
+        told="from device to device by {:.1f} to {:.1f} mJ",
+        numbers=lambda _, base: (
+            1e3 * float(np.diff(base["energy_j"]).min()),
+            1e3 * float(np.diff(base["energy_j"]).max()),
+        ),
     ),
     Statement(
         "proposed energy is flat",
         "the proposed scheme's total energy remains almost flat (its range is at most 5 % of its mean)",
         lambda ours, _: bool(np.ptp(ours["energy_j"]) <= 0.05 * ours["energy_j"].mean()),
+        told="a range of {:.1f} mJ at a mean of {:.1f} mJ",
+        numbers=lambda ours, _: (1e3 * float(np.ptp(ours["energy_j"])), 1e3 * float(ours["energy_j"].mean())),
     ),
     Statement(
         "computing energy falls",
         "computing energy decreases with path loss for both, more for the proposed scheme",
         lambda ours, base: _rises(ours["compute_energy_j"]) < _rises(base["compute_energy_j"]) < 0.0,
+        told="proposed {:+.2f} mJ, benchmark {:+.2f} mJ",
+        numbers=lambda ours, base: (1e3 * _rises(ours["compute_energy_j"]), 1e3 * _rises(base["compute_energy_j"])),
     ),
     Statement(
         "transmission energy rises",
         "transmission energy increases with path loss, for the proposed scheme only slightly in comparison (by less "
         "than half)",
         lambda ours, base: 0.0 < _rises(ours["transmit_energy_j"]) < 0.5 * _rises(base["transmit_energy_j"]),
+        told="proposed {:+.1f} mJ, benchmark {:+.1f} mJ",
+        numbers=lambda ours, base: (1e3 * _rises(ours["transmit_energy_j"]), 1e3 * _rises(base["transmit_energy_j"])),
     ),
     Statement(
         "iterations fall",
@@ -159,18 +189,34 @@ STATEMENTS = (
             and _rises(base["local_iterations"]) < 0.0
             and bool(ours["local_iterations"][-1] < base["local_iterations"][-1])
         ),
+        told="proposed {:.1f} to {:.1f}, benchmark {:.1f} to {:.1f}",
+        numbers=lambda ours, base: (*_ends(ours["local_iterations"]), *_ends(base["local_iterations"])),
+    ),
+    Statement(
+        "rates fall",
+        "the rate decreases with path loss for both",
+        lambda ours, base: _rises(ours["uplink_rate_bps"]) < 0.0 and _rises(base["uplink_rate_bps"]) < 0.0,
+        told="proposed {:+.3f} Mbit/s, benchmark {:+.3f} Mbit/s",
+        numbers=lambda ours, base: (1e-6 * _rises(ours["uplink_rate_bps"]), 1e-6 * _rises(base["uplink_rate_bps"])),
     ),
     Statement(
         "near devices send faster",
         "the nearest device sends at a little higher rate than in the benchmark",
         lambda ours, base: bool(ours["uplink_rate_bps"][0] > base["uplink_rate_bps"][0]),
+        told="proposed {:.3f} Mbit/s, benchmark {:.3f} Mbit/s",
+        numbers=lambda ours, base: (1e-6 * ours["uplink_rate_bps"][0], 1e-6 * base["uplink_rate_bps"][0]),
     ),
     Statement(
         "far devices send slower",
         "the farthest device sends at a much lower rate than in the benchmark (by more than 5 %)",
         lambda ours, base: bool(ours["uplink_rate_bps"][-1] < 0.95 * base["uplink_rate_bps"][-1]),
+        told="proposed {:.3f} Mbit/s, benchmark {:.3f} Mbit/s",
+        numbers=lambda ours, base: (1e-6 * ours["uplink_rate_bps"][-1], 1e-6 * base["uplink_rate_bps"][-1]),
     ),
 )
+
+
+SIMILAR_SPREADS = "the std of the loss across devices is very similar for both (within a factor of 1.5)"
 
 
 def similar_spreads(ours: float, base: float) -> bool:

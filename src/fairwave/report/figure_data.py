@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from fairwave.report.statistics import loss_spread, mean_loss, mean_over_rounds
+from fairwave.metrics.published import AXES, BY_PATH_LOSS, LOSS_AXIS, SHOWN_ROUNDS, Axis
+from fairwave.report.statistics import in_order_of_path_loss, loss_spread, mean_loss, mean_over_rounds
 
 if TYPE_CHECKING:
     import xarray as xr
 
 MOST_POINTS = 2_000
+PathLossAxis = Literal["db", "normalised"]
+"""Path loss in dB, or as in the paper's figures: the devices' places from the nearest, 0, to the farthest, 1."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +28,16 @@ class Series:
     y: np.ndarray
     spread: np.ndarray | None = None
     """Half the height of the band or bar around each point."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """The vertical axis of the paper's figure, and how far it reaches along the horizontal one."""
+
+    low: float
+    high: float
+    start: float
+    end: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,23 +56,38 @@ class Panel:
     """Spreads are bands along a line; else bars at points."""
     log_x: bool = False
     """The horizontal axis is logarithmic."""
+    limits: Limits | None = None
+    """Where the paper's axis ends; none where it has no such figure, or where no curve lies on its axis."""
 
 
-_BY_PATH_LOSS = (
-    ("figure-2", "Figure 2: total energy", "energy_j", 1e3, "energy per round (mJ)"),
-    ("figure-3a", "Figure 3a: computing energy", "compute_energy_j", 1e3, "computing energy per round (mJ)"),
-    ("figure-3b", "Figure 3b: transmission energy", "transmit_energy_j", 1e3, "transmission energy per round (mJ)"),
-    ("figure-4a", "Figure 4a: local iterations", "local_iterations", 1.0, "local iterations per round"),
-    ("figure-4b", "Figure 4b: uplink rate", "uplink_rate_bps", 1e-6, "uplink rate (Mbit/s)"),
-)
+_NAMES = {
+    "loss": "training loss",
+    "energy_j": "total energy",
+    "compute_energy_j": "computing energy",
+    "transmit_energy_j": "transmission energy",
+    "local_iterations": "local iterations",
+    "uplink_rate_bps": "uplink rate",
+}
+_LABELS = {
+    "energy_j": "energy per round (mJ)",
+    "compute_energy_j": "computing energy per round (mJ)",
+    "transmit_energy_j": "transmission energy per round (mJ)",
+    "local_iterations": "local iterations per round",
+    "uplink_rate_bps": "uplink rate (Mbit/s)",
+}
+_X_LABELS: dict[PathLossAxis, str] = {"db": "path loss (dB)", "normalised": "normalised path loss of devices"}
+_LIMITS = " Dashed lines are the ends of the paper's axis."
 
 
-def panels(results: xr.Dataset) -> list[Panel]:
+def figure_title(axis: Axis) -> str:
+    """The name of a figure of the paper."""
+    return f"Figure {axis.figure}: {_NAMES[axis.variable]}"
+
+
+def panels(results: xr.Dataset, path_loss: PathLossAxis = "db") -> list[Panel]:
     """The paper's figures, then the true model's accuracy."""
-    each = [_over_rounds(results)]
-    for key, title, name, scale, label in _BY_PATH_LOSS:
-        each.append(_by_path_loss(results, key, title, mean_over_rounds(results, name) * scale, label))
-    return [*each, _accuracy(results)]
+    by_path_loss = [_by_path_loss(results, axis, path_loss) for axis in AXES if axis.variable in BY_PATH_LOSS]
+    return [_over_rounds(results), *by_path_loss, _accuracy(results)]
 
 
 def _over_rounds(results: xr.Dataset) -> Panel:
@@ -68,8 +96,23 @@ def _over_rounds(results: xr.Dataset) -> Panel:
         Series(str(name), results["round"].values, loss.sel(scheme=name).values, spread.sel(scheme=name).values)
         for name in results["scheme"].values
     ]
+    limits = _limits(LOSS_AXIS, series, 0.0, float(min(SHOWN_ROUNDS, results["round"].values[-1])))
     caption = "Mean over devices of the loss on their own data after local training; bands are the std across devices."
-    return Panel("figure-1", "Figure 1: training loss", "communication round", "mean training loss", caption, series)
+    return Panel(
+        "figure-1",
+        figure_title(LOSS_AXIS),
+        "communication round",
+        "mean training loss",
+        caption + (_LIMITS if limits else ""),
+        series,
+        limits=limits,
+    )
+
+
+def _limits(axis: Axis, series: list[Series], start: float, end: float) -> Limits | None:
+    """The ends of the paper's axis if a curve lies on it: far from all curves, they would only make these small."""
+    met = any(((line.y >= axis.low) & (line.y <= axis.high)).any() for line in series)
+    return Limits(axis.low, axis.high, start, end) if met else None
 
 
 def _accuracy(results: xr.Dataset) -> Panel:
@@ -78,12 +121,16 @@ def _accuracy(results: xr.Dataset) -> Panel:
         Series(str(name), accuracy["round"].values, accuracy.sel(scheme=name).values)
         for name in results["scheme"].values
     ]
-    caption = "Of the access point's own model, on test data; not in the paper."
+    caption = "Accuracy of the access point's own model on test data; not in the paper."
     return Panel("accuracy", "Test accuracy", "communication round", "test accuracy", caption, series)
 
 
-def _by_path_loss(results: xr.Dataset, key: str, title: str, values: xr.DataArray, label: str) -> Panel:
+def _by_path_loss(results: xr.Dataset, axis: Axis, path_loss: PathLossAxis) -> Panel:
+    values = axis.per_unit * mean_over_rounds(results, axis.variable).transpose("scheme", "seed", "device")
     where = results["path_loss_db"].values
+    if path_loss == "normalised":
+        values = in_order_of_path_loss(results, values)
+        where = np.broadcast_to(np.linspace(0.0, 1.0, where.shape[1]), where.shape)
     same_places = bool((where == where[:1]).all())
     seeds = results.sizes["seed"]
     series = []
@@ -97,15 +144,16 @@ def _by_path_loss(results: xr.Dataset, key: str, title: str, values: xr.DataArra
         if order.size > MOST_POINTS:
             order = order[np.linspace(0, order.size - 1, MOST_POINTS).astype(int)]
         series.append(Series(str(name), x[order], y[order], None if spread is None else spread[order]))
+    limits = _limits(axis, series, float(where.min()), float(where.max()))
     bars = "; bars are the std across seeds." if same_places and seeds > 1 else "."
-    caption = f"Mean over the rounds in which the device uploaded{bars}"
     return Panel(
-        key,
-        title,
-        "path loss (dB)",
-        label,
-        caption,
+        f"figure-{axis.figure}",
+        figure_title(axis),
+        _X_LABELS[path_loss],
+        _LABELS[axis.variable],
+        f"Mean over the rounds in which the device uploaded{bars}{_LIMITS if limits else ''}",
         series,
         joined=same_places and where.shape[1] <= 50,
         over_rounds=False,
+        limits=limits,
     )

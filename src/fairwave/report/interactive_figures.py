@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairwave.report.figure_data import Panel, Series
-from fairwave.report.style import COLOURS
+from fairwave.report.figure_data import Limits, Panel, Series
+from fairwave.report.style import COLOURS, LIMITS_COLOUR, LIMITS_LABEL
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     import xarray as xr
 
-HEIGHT = 380
+HEIGHT = 420
 FEW_POINTS = 50
 
 
@@ -43,6 +43,8 @@ def panel_html(panel: Panel, prefix: str) -> str:
                 marker={"color": colour, "size": size},
             )
         )
+    if panel.limits is not None:
+        figure.add_trace(_paper_axis(panel.limits))
     if panel.log_x:
         figure.update_xaxes(type="log")
     return _html(figure, f"{prefix}{panel.key}", panel.x_label, panel.y_label)
@@ -111,12 +113,26 @@ def _band(line: Series, spread: np.ndarray, colour: str) -> go.Scatter:
     )
 
 
+def _paper_axis(limits: Limits) -> go.Scatter:
+    """Both ends of the paper's axis, as two lines of one trace."""
+    import plotly.graph_objects as go
+
+    return go.Scatter(
+        x=[limits.start, limits.end, None, limits.start, limits.end],
+        y=[limits.low, limits.low, None, limits.high, limits.high],
+        mode="lines",
+        name=LIMITS_LABEL,
+        line={"color": LIMITS_COLOUR, "width": 1, "dash": "dash"},
+        hoverinfo="skip",
+    )
+
+
 def _html(figure: go.Figure, key: str, x_label: str, y_label: str, height: int = HEIGHT) -> str:
     figure.update_layout(
         template="simple_white",
         height=height,
         margin={"l": 60, "r": 16, "t": 16, "b": 48},
-        legend={"orientation": "h", "y": 1.12},
+        legend={"orientation": "h", "y": -0.2, "yanchor": "top"},  # below, where it grows without covering a curve
         hovermode="closest",
     )
     figure.update_xaxes(title=x_label, showgrid=True)

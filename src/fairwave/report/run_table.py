@@ -50,5 +50,5 @@ def run_table(results: xr.Dataset) -> Group:
     for column in ("proposed", "paper", "measured"):
         claims.add_column(column)
     for claim in headlines(results):
-        claims.add_row(claim.claim, claim.paper, with_interval(claim.measured, claim.digits, unit=claim.unit))
+        claims.add_row(claim.claim, claim.stated.printed, claim.text())
     return Group(schemes, claims) if claims.row_count else Group(schemes)

@@ -7,26 +7,18 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairwave.metrics.intervals import Interval
+from fairwave.metrics.published import PAPER_ROUNDS, SHOWN_ROUNDS
 from fairwave.report.cheating_section import cheating_section
 from fairwave.report.device_losses import device_losses_section
 from fairwave.report.federation_section import federation_section
 from fairwave.report.figure_data import Panel
-from fairwave.report.headlines import PAPER_ROUNDS, SHOWN_ROUNDS, headlines
 from fairwave.report.interactive_figures import holdings_html, panel_html
+from fairwave.report.learning_sheet import learning_sheet
+from fairwave.report.paper_section import paper_sections
 from fairwave.report.privacy_section import privacy_section
-from fairwave.report.statistics import (
-    at_round,
-    evaluated,
-    fairness_over_seeds,
-    loss_spread,
-    mean_loss,
-    milestones,
-    rounds_reached,
-    uploading,
-)
+from fairwave.report.statistics import fairness_over_seeds, rounds_reached, uploading
 from fairwave.report.style import counted, with_interval
-from fairwave.report.tables import table
+from fairwave.report.tables import sheet_html, table
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -56,16 +48,16 @@ def section(run: RunReport, number: int) -> str:
         held = "Samples per device and class, first seed."
         figures.append(_figure("Who holds what", held, holdings_html(results, prefix)))
     about = [(name, value) for name, value in results.attrs.items() if name not in ("scenario", "format", "rounds")]
+    headlines, beside_the_paper = paper_sections(results)
     return "".join(
         (
             f"<h2>{_text(run.name)}</h2>",
             f'<p class="quiet">{_text(_size(results))}</p>',
             *(f"<p><strong>{_text(note)}</strong></p>" for note in run.notes),
-            "<h3>Headlines: the proposed scheme</h3>",
-            _headline_table(results),
+            headlines,
             f'<div class="figures">{"".join(figures)}</div>',
-            "<h3>Learning</h3>",
-            _learning_table(results),
+            beside_the_paper,
+            sheet_html(learning_sheet(results)),
             device_losses_section(results),
             "<h3>Energy and fairness</h3>",
             _fairness_table(results),
@@ -104,33 +96,6 @@ def _size(results: xr.Dataset) -> str:
     size = f"{counted(sizes['device'], 'device')}, {counted(sizes['round'], 'round')}, {seeds}. Schemes: {schemes}."
     brief = f" The paper trained for {PAPER_ROUNDS} rounds: a shorter run need not agree with it."
     return size + (uneven if short else "") + (brief if sizes["round"] < SHOWN_ROUNDS else "")
-
-
-def _headline_table(results: xr.Dataset) -> str:
-    rows = [
-        (claim.claim, claim.paper, with_interval(claim.measured, claim.digits, unit=claim.unit), claim.why)
-        for claim in headlines(results)
-    ]
-    if not rows:
-        return '<p class="caption">The run does not include the proposed scheme.</p>'
-    return table(("claim", "paper says", "we measure", "why they may differ"), rows)
-
-
-def _learning_table(results: xr.Dataset) -> str:
-    loss, spread, rounds = mean_loss(results), loss_spread(results), milestones(results)
-    heads = [
-        "scheme",
-        *(f"loss, round {number}" for number in rounds),
-        "std across devices, last",
-        "test accuracy, last",
-    ]
-    rows = []
-    for name in map(str, results["scheme"].values):
-        last = rounds[-1]
-        values: list[Interval] = [at_round(loss, name, number) for number in rounds]
-        values += [at_round(spread, name, last), at_round(evaluated(results, "test_accuracy"), name, last)]
-        rows.append((name, *map(with_interval, values)))
-    return table(heads, rows)
 
 
 def _fairness_table(results: xr.Dataset) -> str:

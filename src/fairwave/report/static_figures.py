@@ -11,7 +11,7 @@ import numpy as np
 
 from fairwave.errors import OutputError
 from fairwave.report.figure_data import Panel
-from fairwave.report.style import COLOURS, MARKERS, STATIC
+from fairwave.report.style import COLOURS, LIMITS_COLOUR, LIMITS_LABEL, MARKERS, STATIC
 
 FORMATS = ("svg", "pdf")
 _STILL = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -84,6 +84,11 @@ def _draw(axis: Any, panel: Panel) -> None:
         axis.plot(line.x, line.y, marker="o" if points == 1 else None, **look)
         if line.spread is not None:
             axis.fill_between(line.x, line.y - line.spread, line.y + line.spread, color=colour, alpha=0.18, linewidth=0)
+    if panel.limits is not None:
+        ends, limits = (panel.limits.start, panel.limits.end), (panel.limits.low, panel.limits.high)
+        look = {"color": LIMITS_COLOUR, "linestyle": "--", "linewidth": 0.8}
+        for height, label in zip(limits, (LIMITS_LABEL, None), strict=True):
+            axis.plot(ends, (height, height), label=label, **look)
     if panel.log_x:
         axis.set_xscale("log")
     axis.set_xlabel(panel.x_label)

@@ -28,6 +28,13 @@ def mean_over_rounds(results: xr.Dataset, name: str) -> xr.DataArray:
     return results[name].where(uploading(results)).mean("round")
 
 
+def in_order_of_path_loss(results: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
+    """A quantity per scheme, seed and device, with the devices of each seed from the nearest to the farthest."""
+    order = np.argsort(results["path_loss_db"].transpose("seed", "device").values, axis=1, kind="stable")
+    values = values.transpose("scheme", "seed", "device").drop_vars("path_loss_db", errors="ignore")
+    return values.copy(data=np.take_along_axis(values.values, order[None], axis=2))
+
+
 def fairness_over_seeds(results: xr.Dataset, scheme: str) -> dict[str, Interval]:
     """Spread of the devices' mean energy per round, seed by seed, then over seeds."""
     energy = mean_over_rounds(results, "energy_j").sel(scheme=scheme)

@@ -10,6 +10,8 @@ from fairwave.metrics.intervals import Interval
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c564b", "#7f7f7f")
 """Colours that colour-blind readers can tell apart (Okabe and Ito), then three more."""
 MARKERS = "osD^vPX*h"
+LIMITS_COLOUR = "#7f7f7f"
+LIMITS_LABEL = "the paper's axis"
 STATIC: dict[Any, Any] = {"font.size": 9, "svg.hashsalt": "fairwave", "svg.fonttype": "none", "pdf.fonttype": 42}
 """Matplotlib settings of figures meant for print: text stays text, equal data give equal files."""
 

@@ -30,6 +30,7 @@ from fairwave.report.statistics import (
 )
 from fairwave.report.style import with_interval
 from fairwave.scenario.loading import load_scenario
+from tests.made_up_results import made_up_results
 from tests.statements import made_up
 
 ACCOUNT = run_account(load_scenario("paper"), {})
@@ -40,7 +41,6 @@ SCHEMES, SEEDS, ROUNDS, DEVICES = ["proposed", "max_power", "priced"], [0, 1, 2]
 def results() -> xr.Dataset:
     """Energies 0.2 for proposed, 0.2 + 0.1 k for the others; losses of proposed 5 % above."""
     shape = (len(SCHEMES), len(SEEDS), ROUNDS, DEVICES)
-    draw = np.random.default_rng(0)
     energy = np.full(shape, 0.2)
     energy[1:] += 0.1 * np.arange(DEVICES)
     energy[0] += 1e-4 * np.arange(DEVICES)
@@ -48,37 +48,12 @@ def results() -> xr.Dataset:
         np.broadcast_to(2.0 / np.arange(1, ROUNDS + 1)[:, None], shape)
         * np.array([1.05, 1.0, 1.0])[:, None, None, None]
     )
-    values = {
-        "loss": loss * (1 + 0.01 * np.arange(DEVICES)),
-        "energy_j": energy,
-        "compute_energy_j": energy / 4,
-        "transmit_energy_j": energy * 3 / 4,
-        "local_iterations": np.full(shape, 90),
-        "uplink_rate_bps": np.full(shape, 5e6),
-        "participating": np.ones(shape, bool),
-        "received_loss": np.ones(shape),
-        "outage": np.zeros(shape, bool),
-        "cheating": np.zeros(shape, bool),
-        "deviation": np.zeros(shape),
-        "utility": np.zeros(shape),
-        "findings": np.zeros(shape, int),
-        "delivered": np.ones(shape, bool),
-        "received_accuracy": np.full(shape, 0.9),
-    }
-    dims = ("scheme", "seed", "round", "device")
-    accuracy = (("scheme", "seed", "round"), draw.random(shape[:3]))
-    return xr.Dataset(
-        {name: (dims, value) for name, value in values.items()}
-        | {"test_accuracy": accuracy, "global_loss": accuracy, "membership_auc": accuracy}
-        | {"samples": (("seed", "device", "class"), draw.integers(0, 9, (3, DEVICES, 10)))},
-        coords={
-            "scheme": SCHEMES,
-            "seed": SEEDS,
-            "round": np.arange(1, ROUNDS + 1),
-            "device": np.arange(DEVICES),
-            "path_loss_db": (("seed", "device"), np.tile([70.0, 80, 90, 95], (3, 1))),
-        },
-        attrs={"command": "fairwave run <b>x</b>"},
+    return made_up_results(
+        SCHEMES,
+        seeds=len(SEEDS),
+        path_loss_db=[70.0, 80, 90, 95],
+        loss=loss * (1 + 0.01 * np.arange(DEVICES)),
+        energy_j=energy,
     )
 
 
@@ -195,7 +170,7 @@ def test_panels_hold_the_papers_figures(results):
     energy = found["figure-2"].series[1]
     assert energy.y == pytest.approx([200, 300, 400, 500]) and energy.x.tolist() == [70, 80, 90, 95]
     assert found["figure-2"].joined
-    elsewhere = results.assign_coords(path_loss_db=results["path_loss_db"] + results["seed"])
+    elsewhere = results.assign(path_loss_db=results["path_loss_db"] + results["seed"])
     scattered = {panel.key: panel for panel in panels(elsewhere)}["figure-2"]
     assert scattered.series[0].x.size == 12 and not scattered.joined and (np.diff(scattered.series[0].x) >= 0).all()
 
@@ -209,7 +184,7 @@ def test_the_page_is_self_contained_and_escapes_what_it_quotes(results, tmp_path
     own = re.sub(r"<script>.*?</script>", "", page, count=1, flags=re.DOTALL)  # plotly itself names its home page
     assert not re.search(r"""(src|href)=["']""", own)
     assert "<b>x</b>" not in own and "&lt;b&gt;x&lt;/b&gt;" in own and "a = '<script>'" not in own
-    assert own.count("std of device energy against max_power") == 2
+    assert own.count("<h3>Headlines: the proposed scheme</h3>") == own.count("<h3>Loss spread") == 2
     ids = re.findall(r'\bid="([^"]+)"', own)
     assert len(ids) == len(set(ids)) == 2 * (len(runs[0].panels) + 1)
     for name in ("one", "two"):

@@ -1,0 +1,93 @@
+"""The paper beside a run: headlines, ways of averaging, statements, axes and values, as tables and sentences."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from fairwave.metrics.published import ENERGY_STD, LOSS_STD, MEAN_ENERGY, MEAN_LOSS, STATED
+from fairwave.report.averaging import PROPOSED, energy_spreads, last_shown_round, loss_gaps, loss_spreads
+from fairwave.report.headline_notes import headline_notes
+from fairwave.report.headlines import Headline, benchmarks, headlines, missed, subject, verdict
+from fairwave.report.paper_curves import axes_sheet, values_sheet
+from fairwave.report.paper_statements import statements_sheet
+from fairwave.report.style import with_interval
+from fairwave.report.tables import Sheet, sheet_html
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def paper_sections(results: xr.Dataset) -> tuple[str, str]:
+    """What stands before a run's figures, which is the headlines, and what stands after them."""
+    found = headlines(results)
+    if not found:
+        return '<p class="caption">The run does not include the proposed scheme.</p>', ""
+    sentences = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in verdict(found))
+    notes = "".join(f"<li>{html.escape(note)}</li>" for note in headline_notes(results))
+    first, *others = paper_sheets(results)
+    why = f"<details><summary>Why they may differ</summary><ul>{notes}</ul></details>"
+    return f"{sheet_html(first)}<ul>{sentences}</ul>{why}", "".join(map(sheet_html, others))
+
+
+def paper_sheets(results: xr.Dataset) -> list[Sheet]:
+    """All tables that compare a run with the paper, headlines first."""
+    found = headlines(results)
+    sheets = [_headline_sheet(results, found), _spread_sheet(results)]
+    if benchmarks(results):
+        sheets.insert(1, _gap_sheet(results))
+    if benchmarks(results) and results.sizes["device"] > 1:  # else there are no curves along path loss
+        sheets.append(statements_sheet(results))
+    return [*sheets, axes_sheet(results), values_sheet(results, found)]
+
+
+def _headline_sheet(results: xr.Dataset, found: list[Headline]) -> Sheet:
+    compared = (ENERGY_STD, MEAN_ENERGY, MEAN_LOSS)
+    alone = next(each for each in found if each.base is None)
+    rows = [
+        ("the paper", *(stated.printed for stated in (*compared, LOSS_STD)), ""),
+        (PROPOSED, "", "", "", alone.text(), "" if alone.agrees else subject(LOSS_STD)),
+    ]
+    for base in benchmarks(results):
+        texts = {each.stated: each.text() for each in found if each.base == base}
+        own = with_interval(loss_spreads(results, base)["mean"])
+        missing = ", ".join(subject(each.stated) for each in missed(found, base))
+        rows.append((base, *(texts[stated] for stated in compared), own, missing))
+    allowed = ", ".join(f"{stated.factor:g} for the {subject(stated)}" for stated in STATED)
+    caption = (
+        "Changes are of the proposed scheme against the benchmark of the row, mean and interval over seeds; energies "
+        f"over all rounds, losses over the first {last_shown_round(results)}. A headline is missed if no way of "
+        f"averaging comes within a factor of the paper's value that its printed digits allow ({allowed})."
+    )
+    heads = ("", *(subject(stated) for stated in (*compared, LOSS_STD)), "missed")
+    return Sheet("headlines", "Headlines: the proposed scheme", caption, heads, rows)
+
+
+def _gap_sheet(results: xr.Dataset) -> Sheet:
+    rows: list[tuple[str, ...]] = [("the paper", MEAN_LOSS.printed, "", "", ENERGY_STD.printed, "")]
+    for base in benchmarks(results):
+        ways = (*loss_gaps(results, base).values(), *energy_spreads(results, base).values())
+        rows.append((base, *(with_interval(way, 2, unit=" %") for way in ways)))
+    heads = (
+        "against",
+        "loss: ratio of the means over rounds",
+        "loss: mean of the rounds' gaps",
+        f"loss: round {last_shown_round(results)}",
+        "std of energy: of the devices' means",
+        "std of energy: mean over rounds",
+    )
+    caption = (
+        "The paper does not say how it averaged. Loss and std of energy of the proposed scheme against each benchmark, "
+        "in every way that makes sense."
+    )
+    return Sheet("gaps", "Loss gap and energy spread, in each way of averaging", caption, heads, rows)
+
+
+def _spread_sheet(results: xr.Dataset) -> Sheet:
+    rows: list[tuple[str, ...]] = [("the paper", LOSS_STD.printed, "", "")]
+    for name in map(str, results["scheme"].values):
+        rows.append((name, *map(with_interval, loss_spreads(results, name).values())))
+    last = last_shown_round(results)
+    heads = ("", "mean over rounds", "peak", f"round {last}")
+    caption = f"Std of the training loss across devices, in the first {last} rounds."
+    return Sheet("spreads", "Loss spread, in each way of averaging", caption, heads, rows)
