@@ -114,6 +114,29 @@ def test_the_page_looks_like_a_report(page, tmp_path):
     assert (margin > 0.9).mean() > 0.99
 
 
+def test_figures_can_have_the_papers_horizontal_axis(page, tmp_path):
+    label = "normalised path loss of devices"
+    command = [sys.executable, "-m", "fairwave", "report", str(page.parent), "--path-loss", "normalised"]
+    subprocess.run([*command, "--out", str(tmp_path)], check=True, capture_output=True, timeout=120)
+    for name in ("report.html", "figures/figure-2.svg"):
+        plain, asked = ((folder / name).read_text(encoding="utf-8") for folder in (page.parent, tmp_path))
+        assert label in asked and label not in plain
+
+
+def test_the_page_compares_the_run_with_all_that_the_paper_publishes(page, tmp_path):
+    shown = browse(page, tmp_path, "--dump-dom", "--window-size=1200,3600")
+    for title in (
+        "Headlines",
+        "Loss gap",
+        "Loss spread",
+        "What the paper says",
+        "The paper's axes",
+        "What the paper pub",
+    ):
+        assert len(re.findall(f"<h3>{title}", shown)) == 1
+    assert "max_power misses" in shown
+
+
 def test_the_check_can_fail(page, tmp_path):
     """The mutant: the same page without its library draws nothing."""
     broken = tmp_path / "broken.html"

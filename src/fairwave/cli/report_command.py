@@ -36,8 +36,8 @@ def report(
 ) -> None:
     """Write one HTML page that opens offline, and its figures as SVG and PDF.
 
-    RUN is the folder of a run; several runs share a page. The page has the paper's figures 1 to 4, its headlines beside
-    ours with intervals over seeds, tables, the scenario, versions, and what may be concluded.
+    RUN is the folder of a run; several runs share a page. The page has the paper's figures 1 to 4, all
+    that it states beside ours against every benchmark of the run, the scenario, versions, and what may be concluded.
 
     Example:  fairwave report runs/paper
     """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairwave.metrics.published import SHOWN_ROUNDS
 from fairwave.report.averaging import PROPOSED, last_shown_round
 from fairwave.report.headlines import benchmarks
 from fairwave.report.statistics import uploading
@@ -40,8 +41,8 @@ def headline_notes(results: xr.Dataset) -> list[str]:
     if not bases:
         return []
     about = [f"{base}: {_BENCHMARKS[base]}" for base in bases if base in _BENCHMARKS]
-    span = f"Losses are over {counted(last_shown_round(results), 'round')}, the rounds that figure 1 of the paper shows"
-    return [*about, *deep_fades(results), f"{span}. {_LOSS}", _LOSS_STD]
+    span = f"Losses are over {counted(last_shown_round(results), 'round')}; figure 1 of the paper shows {SHOWN_ROUNDS}."
+    return [*about, *deep_fades(results), f"{span} {_LOSS}", _LOSS_STD]
 
 
 def deep_fades(results: xr.Dataset) -> list[str]:
@@ -53,8 +54,8 @@ def deep_fades(results: xr.Dataset) -> list[str]:
     worst_mj = 1e3 * above.max("device").values
     if not np.isfinite(worst_mj).any():
         return []
-    least, most = float(np.nanmin(worst_mj)), float(np.nanmax(worst_mj))
-    much = f"{least:.1f} to {most:.1f} mJ, by seed," if results.sizes["seed"] > 1 else f"{most:.1f} mJ"
+    least, most = f"{np.nanmin(worst_mj):.1f}", f"{np.nanmax(worst_mj):.1f}"
+    much = f"{most} mJ" if least == most else f"{least} to {most} mJ, by seed,"
     return [
         "In a deep fade a far device has to send at full power for long, whatever it prefers: against a round like its "
         f"others (the median), one round adds up to {much} to a device's mean under {PROPOSED}."
