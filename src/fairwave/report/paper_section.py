@@ -46,7 +46,7 @@ def _headline_sheet(results: xr.Dataset, found: list[Headline]) -> Sheet:
     alone = next(each for each in found if each.base is None)
     rows = [
         ("the paper", *(stated.printed for stated in (*compared, LOSS_STD)), ""),
-        (PROPOSED, "", "", "", alone.text(), "" if alone.agrees else subject(LOSS_STD)),
+        (PROPOSED, "", "", "", alone.text(), "" if alone.agreeing else subject(LOSS_STD)),
     ]
     for base in benchmarks(results):
         texts = {each.stated: each.text() for each in found if each.base == base}
