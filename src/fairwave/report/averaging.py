@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     import xarray as xr
 
 PROPOSED = "proposed"
+_IN_WORDS: dict[GapAveraging | SpreadAveraging | EnergySpread, str] = {
+    "ratio_of_means": "ratio of the means over rounds",
+    "mean_of_gaps": "mean of the rounds' gaps",
+    "of_means": "std of the devices' means",
+    "mean_of_rounds": "mean over rounds of the std in each",
+    "mean": "mean over rounds",
+    "peak": "peak",
+}
 
 
 def shown_rounds(results: xr.Dataset) -> xr.Dataset:
@@ -36,6 +44,11 @@ def shown_rounds(results: xr.Dataset) -> xr.Dataset:
 def last_shown_round(results: xr.Dataset) -> int:
     """The last of these rounds."""
     return int(shown_rounds(results)["round"].values[-1])
+
+
+def in_words(how: GapAveraging | SpreadAveraging | EnergySpread, results: xr.Dataset) -> str:
+    """A way of averaging, as tables and sentences call it."""
+    return f"round {last_shown_round(results)}" if how == "last_round" else _IN_WORDS[how]
 
 
 def loss_gaps(results: xr.Dataset, base: str) -> dict[GapAveraging, Interval]:

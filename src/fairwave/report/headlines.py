@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairwave.metrics.intervals import Interval
 from fairwave.metrics.published import ENERGY_STD, LOSS_STD, MEAN_ENERGY, MEAN_LOSS, Stated
-from fairwave.report.averaging import PROPOSED, energy_spreads, loss_gaps, loss_spreads
+from fairwave.report.averaging import PROPOSED, energy_spreads, in_words, loss_gaps, loss_spreads
 from fairwave.report.statistics import common_rounds, mean_over_rounds, relative_change
 from fairwave.report.style import with_interval
 
@@ -75,11 +75,11 @@ def headlines(results: xr.Dataset) -> list[Headline]:
     for base in benchmarks(results):
         energy = mean_over_rounds(common_rounds(results, PROPOSED, base), "energy_j").mean("device")
         found += [
-            Headline(ENERGY_STD, base, _named(energy_spreads(results, base))),
+            Headline(ENERGY_STD, base, _named(energy_spreads(results, base), results)),
             Headline(MEAN_ENERGY, base, {"mean": relative_change(energy, PROPOSED, base)}),
-            Headline(MEAN_LOSS, base, _named(loss_gaps(results, base))),
+            Headline(MEAN_LOSS, base, _named(loss_gaps(results, base), results)),
         ]
-    return [*found, Headline(LOSS_STD, None, _named(loss_spreads(results, PROPOSED)))]
+    return [*found, Headline(LOSS_STD, None, _named(loss_spreads(results, PROPOSED), results))]
 
 
 def missed(found: list[Headline], base: str) -> list[Headline]:
@@ -108,15 +108,15 @@ def verdict(found: list[Headline]) -> list[str]:
     ]
 
 
-def _named(ways: Mapping[Any, Interval]) -> dict[str, Interval]:
-    return {how.replace("_", " "): way for how, way in ways.items()}
+def _named(ways: Mapping[Any, Interval], results: xr.Dataset) -> dict[str, Interval]:
+    return {in_words(how, results): way for how, way in ways.items()}
 
 
 def _only_as(headline: Headline) -> str:
     """How a headline is given that the most usual way of averaging does not give."""
     usual, given = next(iter(headline.ways)), headline.agreeing
-    others = " and ".join(f"{way} ({headline.brief(way)})" for way in given)
-    return f"The {headline.claim} is the paper's as {others}, not as {usual} ({headline.brief()})."
+    others = " or ".join(f"{way} ({headline.brief(way)})" for way in given)
+    return f"The {headline.claim} is the paper's if taken as {others}, and not as {usual} ({headline.brief()})."
 
 
 def _listed(missing: list[Headline]) -> str:

@@ -5,8 +5,17 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from fairwave.metrics.published import ENERGY_STD, LOSS_STD, MEAN_ENERGY, MEAN_LOSS, STATED
-from fairwave.report.averaging import PROPOSED, energy_spreads, last_shown_round, loss_gaps, loss_spreads
+from fairwave.metrics.published import (
+    ENERGY_SPREAD,
+    ENERGY_STD,
+    GAP_AVERAGING,
+    LOSS_STD,
+    MEAN_ENERGY,
+    MEAN_LOSS,
+    SPREAD_AVERAGING,
+    STATED,
+)
+from fairwave.report.averaging import PROPOSED, energy_spreads, in_words, last_shown_round, loss_gaps, loss_spreads
 from fairwave.report.headline_notes import headline_notes
 from fairwave.report.headlines import Headline, benchmarks, headlines, missed, subject, verdict
 from fairwave.report.paper_curves import axes_sheet, values_sheet
@@ -70,11 +79,8 @@ def _gap_sheet(results: xr.Dataset) -> Sheet:
         rows.append((base, *(with_interval(way, 2, unit=" %") for way in ways)))
     heads = (
         "against",
-        "loss: ratio of the means over rounds",
-        "loss: mean of the rounds' gaps",
-        f"loss: round {last_shown_round(results)}",
-        "std of energy: of the devices' means",
-        "std of energy: mean over rounds",
+        *(f"loss: {in_words(how, results)}" for how in GAP_AVERAGING),
+        *(f"energy: {in_words(how, results)}" for how in ENERGY_SPREAD),
     )
     caption = (
         "The paper does not say how it averaged. Loss and std of energy of the proposed scheme against each benchmark, "
@@ -88,6 +94,6 @@ def _spread_sheet(results: xr.Dataset) -> Sheet:
     for name in map(str, results["scheme"].values):
         rows.append((name, *map(with_interval, loss_spreads(results, name).values())))
     last = last_shown_round(results)
-    heads = ("", "mean over rounds", "peak", f"round {last}")
+    heads = ("", *(in_words(how, results) for how in SPREAD_AVERAGING))
     caption = f"Std of the training loss across devices, in the first {last} rounds."
     return Sheet("spreads", "Loss spread, in each way of averaging", caption, heads, rows)

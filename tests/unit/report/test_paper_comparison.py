@@ -84,7 +84,7 @@ def test_a_headline_is_given_if_one_way_of_averaging_gives_it(results):
     results["loss"][0, :, 49] *= 1.0626
     said = verdict(headlines(results))
     assert said[0] == "alike gives all headlines of the paper."
-    only = "The mean training loss against alike is the paper's as last round (+6.26 %), not as ratio of means"
+    only = "The mean training loss against alike is the paper's if taken as round 50 (+6.26 %), and not as ratio of"
     assert any(sentence.startswith(only) for sentence in said)
     results["loss"][0, :, 49] *= 1.2
     assert "mean training loss" in verdict(headlines(results))[1]
