@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairwave.metrics.intervals import Interval
+from fairwave.metrics.uploads import uploading
 from fairwave.report.cheating_section import cheating_section
 from fairwave.report.device_losses import device_losses_section
 from fairwave.report.federation_section import federation_section
@@ -23,7 +24,6 @@ from fairwave.report.statistics import (
     mean_loss,
     milestones,
     rounds_reached,
-    uploading,
 )
 from fairwave.report.style import counted, with_interval
 from fairwave.report.tables import table
