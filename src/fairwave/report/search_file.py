@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairwave.errors import ArgumentError, OutputError
-from fairwave.metrics.agreement import FIGURES, PUBLISHED, Member, Values
+from fairwave.metrics.paper_distance import FIGURES, PUBLISHED, Member, Values
 from fairwave.report.search_words import UNKNOWNS
 
 FILE = "search.csv"

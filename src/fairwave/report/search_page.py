@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairwave.metrics.agreement import PUBLISHED, Member
+from fairwave.metrics.paper_distance import PUBLISHED, Member
 from fairwave.report.figure_data import Panel, Series
 from fairwave.report.interactive_figures import panel_html
 from fairwave.report.page import FIGURES, FILE, write_page
@@ -116,8 +116,8 @@ def _caption(text: str) -> str:
 
 
 _CONCLUSIONS = (
-    f"A member that fits is consistent with the {len(PUBLISHED)} things that the paper publishes; it need not be what the "
-    "paper did. One that does not fit is not what the paper did, if everything else is read as the paper meant it.",
+    f"A member that fits is consistent with the {len(PUBLISHED)} things that the paper publishes; it need not be what "
+    "the paper did. One that does not fit is not what the paper did, if all else is read as the paper meant it.",
     "The family is finite: it has the readings that are listed, and all else as in the scenario. A reading that nobody "
     "thought of is not in it.",
     "The price of 'priced' was chosen to give the paper's mean energy cut: that this term is small there is no "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairwave.metrics.agreement import Member
+from fairwave.metrics.paper_distance import Member
 from fairwave.report.search_words import AVERAGING, TRAINING, best_of_each_training, misses_in_words
 
 if TYPE_CHECKING:

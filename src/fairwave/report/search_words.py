@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from fairwave.metrics.agreement import CAP, LINE, PUBLISHED, Member
+from fairwave.metrics.paper_distance import CAP, LINE, PUBLISHED, Member
 from fairwave.metrics.published import SHOWN_ROUNDS, Stated
 
 
@@ -98,7 +98,8 @@ def published_in_words(name: str) -> str:
     if isinstance(published, Stated):
         return published.name
     unit = f" ({published.unit})" if published.unit else ""
-    return f"figure {published.figure}: {published.variable.rpartition('_')[0] or published.variable}{unit}"
+    variable = published.variable.removesuffix("_j").removesuffix("_bps").replace("_", " ")
+    return f"figure {published.figure}: {variable}{unit}"
 
 
 def misses_in_words(member: Member) -> str:

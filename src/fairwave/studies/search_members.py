@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fairwave.metrics.agreement import FIGURES, NUMBERS, Member, Values
+from fairwave.metrics.paper_distance import FIGURES, NUMBERS, Member, Values
 from fairwave.metrics.published import (
     BY_PATH_LOSS,
     ENERGY_SPREAD,
@@ -151,7 +151,7 @@ def of_losses(pair: Pair, how: LossReading) -> Seen:
             "loss_std": (spreads[0],),
             "figure_1": _ends(ours[:SHOWN_ROUNDS], base[:SHOWN_ROUNDS]),
         }
-        return values, {SIMILAR_SPREADS: similar_spreads(*spreads)}
+        return values, {SIMILAR_SPREADS: bool(np.isfinite(spreads).all()) and similar_spreads(*spreads)}
 
 
 def _spans(rounds: int) -> list[int]:
