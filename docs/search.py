@@ -22,6 +22,7 @@ from fairwave.report.search_words import (
     UNKNOWNS,
     answer,
     averaging_in_words,
+    best_member,
     best_of_each_training,
     best_with,
     misses_in_words,
@@ -79,12 +80,12 @@ def _best(ranking: Sequence[Member]) -> tuple[list[str], list[list[str]]]:
 
 
 def _terms(ranking: Sequence[Member]) -> tuple[list[str], list[list[str]]]:
-    best = ranking[0]
+    best = best_member(ranking)
     rows = [
         [published_in_words(name), paper_in_words(name), ours_in_words(name, best), f"{size:.2f}"]
         for name, size in best.terms.items()
     ]
-    return ["Published", "Paper", "Nearest member", "Term"], rows
+    return ["Published", "Paper", "Best member", "Term"], rows
 
 
 def _unknowns(ranking: Sequence[Member]) -> tuple[list[str], list[list[str]]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fairwave.metrics.paper_distance import PUBLISHED, Member
+from fairwave.metrics.published import STATEMENTS
 from fairwave.report.figure_data import Panel, Series
 from fairwave.report.interactive_figures import panel_html
 from fairwave.report.page import FIGURES, FILE, write_page
@@ -19,6 +20,7 @@ from fairwave.report.search_words import (
     UNKNOWNS,
     answer,
     averaging_in_words,
+    best_member,
     best_of_each_training,
     best_with,
     misses_in_words,
@@ -34,20 +36,21 @@ from fairwave.report.tables import table
 
 def write_search_page(ranking: Sequence[Member], about: str, folder: Path) -> Path:
     """Write the page and its figures into a folder; the page's path."""
+    best = best_member(ranking)
     panels = [_distances(ranking, unknown) for unknown in TRAINING]
     write_figures(panels, folder / FIGURES)
     drawn = "".join(f"<div><h3>{panel.title}</h3>{panel_html(panel, 'search-')}</div>" for panel in panels)
     sections = (
         f"<h2>Answer</h2><p><strong>{html.escape(answer(ranking, len(ranking)))}</strong></p>",
         f"<h3>How distance is defined</h3><p>{html.escape(DEFINITION)}</p>",
-        "<h2>The nearest member beside the paper</h2>",
-        _beside_the_paper(ranking[0]),
+        "<h2>The best member beside the paper</h2>",
+        _beside_the_paper(best),
         "<h3>What the paper says of its curves in words</h3>",
-        table(("statement", "holds"), [(name, "yes" if holds else "no") for name, holds in _said(ranking[0])]),
+        _statements(best),
         "<h2>What matters</h2>",
         _caption("The least distance that can be reached with each value of each unknown, whatever the others are."),
         _what_matters(ranking),
-        _caption(f"All members with each value, the nearest first: each line has one member per mark. {ALL} has all."),
+        _caption(f"Below, the distances of all members with each value, the nearest first. {ALL} has all of them."),
         f'<div class="figures">{drawn}</div>',
         "<h2>Every training, with the averages that suit it best</h2>",
         _every_training(ranking),
@@ -73,18 +76,22 @@ def _distances(ranking: Sequence[Member], unknown: str) -> Panel:
 
 def _beside_the_paper(member: Member) -> str:
     rows = [
-        (published_in_words(name), paper_in_words(name), ours_in_words(name, member), f"{size:.2f}", _agrees(size))
+        (
+            published_in_words(name),
+            paper_in_words(name),
+            ours_in_words(name, member),
+            f"{size:.2f}",
+            "no" if name in member.misses else "yes",
+        )
         for name, size in member.terms.items()
     ]
     return table(("published", "paper", "ours", "term", "agrees"), rows)
 
 
-def _agrees(size: float) -> str:
-    return "yes" if size <= 1.0 else "no"
-
-
-def _said(member: Member) -> list[tuple[str, bool]]:
-    return list(member.statements.items())
+def _statements(member: Member) -> str:
+    texts = {statement.name: statement.text for statement in STATEMENTS}
+    rows = [(texts.get(name, name), "yes" if holds else "no") for name, holds in member.statements.items()]
+    return table(("statement", "holds"), rows)
 
 
 def _what_matters(ranking: Sequence[Member]) -> str:
@@ -107,8 +114,7 @@ def _every_training(ranking: Sequence[Member]) -> str:
         )
         for member in best_of_each_training(ranking)
     ]
-    heads = ("distance", "training", "averages", "misses (term)", "statements that hold")
-    return f'<div class="wide">{table(heads, rows)}</div>'
+    return table(("distance", "training", "averages", "misses (term)", "statements that hold"), rows)
 
 
 def _caption(text: str) -> str:

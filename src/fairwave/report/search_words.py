@@ -87,7 +87,7 @@ def averaging_in_words(member: Member) -> str:
     """How the member averages."""
     said = {name: value_in_words(name, member.readings[name]) for name in AVERAGING}
     return (
-        f"energies over {said['energy_rounds']}, their std {said['energy_spread']}; losses over {said['loss_rounds']}, "
+        f"energies over {said['energy_rounds']}, std: {said['energy_spread']}; losses over {said['loss_rounds']}, "
         f"gap: {said['loss_gap']}, std: {said['loss_spread']}"
     )
 
@@ -97,9 +97,8 @@ def published_in_words(name: str) -> str:
     published = PUBLISHED[name]
     if isinstance(published, Stated):
         return published.name
-    unit = f" ({published.unit})" if published.unit else ""
     variable = published.variable.removesuffix("_j").removesuffix("_bps").replace("_", " ")
-    return f"figure {published.figure}: {variable}{unit}"
+    return f"figure {published.figure}: {variable}"
 
 
 def misses_in_words(member: Member) -> str:
@@ -124,17 +123,20 @@ def ours_in_words(name: str, member: Member) -> str:
     return f"{low:.4g} to {high:.4g} {published.unit}".strip()
 
 
+def best_member(ranking: Sequence[Member]) -> Member:
+    """The nearest of those that fit; if none does, the nearest of all."""
+    return next((member for member in ranking if member.fits), ranking[0])
+
+
 def answer(ranking: Sequence[Member], total: int) -> str:
-    """Whether any of the members fits everything, and which comes nearest."""
-    fitting = [member for member in ranking if member.fits]
+    """Whether any of the members fits everything, and which is best."""
+    fitting, best = sum(member.fits for member in ranking), best_member(ranking)
     if fitting:
-        verb = "fits" if len(fitting) == 1 else "fit"
-        best = fitting[0]
         return (
-            f"{len(fitting)} of {total:,} members {verb} everything that the paper publishes. The nearest of these "
-            f"(distance {best.distance:.2f}): {training_in_words(best)}; {averaging_in_words(best)}."
+            f"{fitting} of {total:,} members {'fits' if fitting == 1 else 'fit'} everything that the paper publishes. "
+            f"The nearest that does (distance {best.distance:.2f}): {training_in_words(best)}; "
+            f"{averaging_in_words(best)}."
         )
-    best = ranking[0]
     return (
         f"None of {total:,} members fits everything that the paper publishes. The nearest (distance "
         f"{best.distance:.2f}) misses {misses_in_words(best)}: {training_in_words(best)}; {averaging_in_words(best)}."
