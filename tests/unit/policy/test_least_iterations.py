@@ -57,5 +57,5 @@ def test_an_accuracy_that_no_iterations_reach_is_refused():
 
 
 def test_an_accuracy_without_constants_is_refused():
-    with pytest.raises(ScenarioError, match="local_accuracy 0.1 needs the constants of Theorem 1"):
+    with pytest.raises(ScenarioError, match=r"local_accuracy 0.1 needs the constants of Theorem 1"):
         fairwave.load_scenario("paper", ["learning.local_accuracy=0.1"])

@@ -18,8 +18,8 @@ from fairwave.privacy.accounting import (
     collapsed,
     epsilon_of,
     gaussian_epsilon,
-    renyi_epsilon,
     printed_strong_composition,
+    renyi_epsilon,
     strong_composition,
 )
 from fairwave.privacy.gaussian import analytic_noise_multiplier, classical_noise_multiplier, noise_multiplier
