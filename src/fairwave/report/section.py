@@ -15,6 +15,7 @@ from fairwave.report.federation_section import federation_section
 from fairwave.report.figure_data import Panel
 from fairwave.report.headlines import PAPER_ROUNDS, SHOWN_ROUNDS, headlines
 from fairwave.report.interactive_figures import holdings_html, panel_html
+from fairwave.report.literal_section import literal_section
 from fairwave.report.privacy_section import privacy_section
 from fairwave.report.statistics import (
     at_round,
@@ -63,6 +64,7 @@ def section(run: RunReport, number: int) -> str:
             *(f"<p><strong>{_text(note)}</strong></p>" for note in run.notes),
             "<h3>Headlines: the proposed scheme</h3>",
             _headline_table(results),
+            literal_section(results),
             f'<div class="figures">{"".join(figures)}</div>',
             "<h3>Learning</h3>",
             _learning_table(results),

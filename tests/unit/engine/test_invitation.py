@@ -111,7 +111,7 @@ def test_the_ledger_names_every_message():
     asked, late = np.flatnonzero(np.asarray(record.participating)), np.flatnonzero(np.asarray(record.late))
     assert late.size
     assert events["update"].devices.tolist() == asked.tolist()  # late or not, it has left the device
-    assert (events["update"].noise_std == run.access_point.update_std).all() and run.access_point.update_std > 0
+    assert (events["update"].noise_std == run.access_point.update_std(0)).all() and run.access_point.update_std(0) > 0
     assert (events["gradient"].noise_std == 0).all()
     assert set(events["model"].devices) == set(range(DEVICES)) - set(late)
     assert set(events["deviation"].devices) == set(asked) - set(late)

@@ -118,8 +118,8 @@ class Nominal(PrivacyMode):
             *lines,
             f"  nominal epsilon {basic} by basic composition of {rounds} rounds at {budget.epsilon:g}, as the paper "
             "quotes",
-            f"  nominal epsilon {printed} by strong composition as the paper prints it, which is no theorem: it lacks a "
-            "factor sqrt(2), a second term and a share of delta",
+            f"  nominal epsilon {printed} by strong composition as the paper prints it, which is no theorem: it lacks "
+            "a factor sqrt(2), a second term and a share of delta",
             f"  nominal epsilon {strong} by strong composition as it is proved",
         ]
 
