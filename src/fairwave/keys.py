@@ -35,6 +35,8 @@ class Stream(enum.IntEnum):
     SCATTERING = 14
     MOBILITY = 15
     SWEEP = 16
+    SENSITIVITY = 17
+    MODEL_NOISE = 18
 
 
 def run_key(seed: int) -> Key:

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fairwave.cli.arguments import Seeds
+from fairwave.cli.job_runs import Jobs
+from fairwave.cli.scenario_command import Overrides
+from fairwave.errors import ArgumentError
 from fairwave.runs.seeds import seeds_in
 
 PRESETS = ("paper", "paper-clean")
@@ -22,18 +24,47 @@ OTHER_READINGS = {
 
 def reproduce(
     rounds: Annotated[int | None, typer.Option(help="Communication rounds. Default: the paper's 200.")] = None,
-    seeds: Seeds = "0..4",
+    seeds: Annotated[
+        str, typer.Option(show_default=False, help="Such as 0..4 or 0,3,7. Default: 0..4, or 0 with --search.")
+    ] = "",
     out: Annotated[
-        Path, typer.Option(show_default=False, help="Folder for all runs and the report. Default: runs/reproduce.")
-    ] = Path("runs/reproduce"),
+        Path | None,
+        typer.Option(help="Folder for all runs and the report. Default: runs/reproduce, or runs/search with --search."),
+    ] = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Search for the readings that meet all that the paper publishes.")
+    ] = False,
+    overrides: Overrides = None,
+    jobs: Jobs = None,
 ) -> None:
     """Run the paper's study: both presets, all benchmarks, other readings, 200 rounds, 5 seeds; then report.
 
     Other readings are two more effort fits, and one noisy copy for all devices of a benchmark. This takes hours on a
     laptop and minutes on a GPU. Interrupt it at will: the same command goes on.
 
-    Example:  fairwave reproduce --seeds 0..1 --rounds 50
+    With --search, train every reading of what the paper leaves open (the benchmark's power, the noise, the effort fit),
+    average in every way that it may have, and rank all by their distance to its stated numbers and axes together: two
+    hours on two cores. The table tells the best, search.csv all, the page what matters. --set and --jobs are for this.
+
+    Examples:
+
+    \b
+      fairwave reproduce --seeds 0..1 --rounds 50
+      fairwave reproduce --search --jobs 2
     """
+    if search:
+        from fairwave.cli.reproduce_search import search as search_readings
+
+        search_readings(overrides or (), seeds_in(seeds or "0"), rounds, jobs, out or Path("runs/search"))
+        return
+    for option, given in (("--set", overrides), ("--jobs", jobs)):
+        if given is not None:
+            raise ArgumentError(f"{option}: the study has its own; leave it out, or ask for --search")
+    _study(rounds, seeds_in(seeds or "0..4"), out or Path("runs/reproduce"))
+
+
+def _study(rounds: int | None, seeds: tuple[int, ...], out: Path) -> None:
+    """Run and report it."""
     from fairwave.cli.report_command import write
     from fairwave.cli.run_command import start
     from fairwave.runs.order import Order
@@ -50,5 +81,5 @@ def reproduce(
     for name, preset, overrides, schemes in studies:
         scenario = load_scenario(preset, overrides)
         typer.echo(f"{name}: {', '.join(schemes)}", err=True)
-        start(Order.checked(scenario, schemes, seeds_in(seeds), rounds), out / name)
+        start(Order.checked(scenario, schemes, seeds, rounds), out / name)
     write([(name, out / name) for name, *_ in studies], out)

@@ -18,6 +18,7 @@ from fairwave.engine.round import run_round
 from fairwave.engine.round_record import RoundRecord
 from fairwave.engine.server import AccessPoint
 from fairwave.engine.state import State
+from fairwave.errors import ScenarioError
 from fairwave.learning.model import Model, Tree
 from fairwave.scenario.parameters import Scenario
 from fairwave.schemes.scheme import Scheme
@@ -38,9 +39,21 @@ class SimulatedCell:
         if adversaries:
             self.devices = MisbehavingDevices(self.honest_devices, self.access_point)
         self.evaluator = Evaluator(self.access_point, self.honest_devices, execution)
+        self._first_loss = None if scenario.run.optimal_loss is None else self._loss_above(scenario.run.optimal_loss)
+
+    def _loss_above(self, optimal_loss: float) -> float:
+        """Global loss of the first model, which must leave something to gain."""
+        with training_precision():
+            first = float(self.evaluator.loss(self.access_point.start().global_params, jnp.asarray(0)))
+        if not first > optimal_loss:
+            raise ScenarioError(
+                f"run.optimal_loss: {optimal_loss:g} is not below the first model's loss, {first:g}; give the least "
+                "loss that any model has"
+            )
+        return first
 
     def start(self) -> State:
-        """Before the first round: everybody holds the same random model."""
+        """Before the first round: everybody holds the same model."""
         server = self.access_point.start()
         return State(server, self.devices.start(server))
 
@@ -61,4 +74,5 @@ class SimulatedCell:
         """Why the run ends before that round; None if it goes on."""
         affords = self.access_point.can_afford(state.server)
         there = self.access_point.will_be_there(next_round)
-        return end_reason(self.scenario.run, record, there, affords, self.devices.have_charge(state.devices))
+        charged = self.devices.have_charge(state.devices)
+        return end_reason(self.scenario.run, record, there, affords, charged, self._first_loss)

@@ -27,6 +27,7 @@ from fairwave.policy.device_plan import Case, DevicePlan, plan_round
 from fairwave.policy.effort_fit import EffortMemory
 from fairwave.policy.fleet import Fleet
 from fairwave.policy.rule import Rule
+from fairwave.privacy.fluctuation import sensitivity_factor
 from fairwave.privacy.noise import standard_normal
 from fairwave.privacy.protection import Protection
 from fairwave.scenario.parameters import Radio, Scenario
@@ -193,7 +194,9 @@ class LocalTraining:
     batch_size: int
     learning_rate: float
     noise_std: float
-    """Std of the noise on the update; 0 for none."""
+    """Std of the noise on the update at the nominal sensitivity; 0 for none."""
+    sensitivity_spread: float = 0.0
+    """How far the sensitivity fluctuates from round to round."""
     protection: Protection | None = None
     """What makes every step private; None for plain training."""
     personal_pull: float | None = None
@@ -210,6 +213,7 @@ def local_training(scenario: Scenario, scheme: Scheme, model: Model, protection:
         batch_size=learning.batch_size,
         learning_rate=learning.learning_rate,
         noise_std=update_noise(scenario, scheme),
+        sensitivity_spread=scenario.privacy.sensitivity_spread,
         protection=protection,
         personal_pull=scenario.peers.ditto_weight if scheme.personal_models else None,
         gradient_weight=learning.gradient_weight,
@@ -223,7 +227,7 @@ def exchanges_gradients(scenario: Scenario, scheme: Scheme) -> bool:
 
 @double_precision()
 def update_noise(scenario: Scenario, scheme: Scheme) -> float:
-    """Std of the noise that devices add to their updates; 0 for none."""
+    """Std of the noise that devices add to their updates at the nominal sensitivity; 0 for none."""
     if not (scenario.privacy.local_noise and scheme.noisy_updates):
         return 0.0
     return float(uniform_levels(scenario.privacy, jnp.zeros(1))[0])
@@ -269,7 +273,7 @@ def train_device(setting: LocalTraining, shared: SharedInputs, own: TrainingInpu
             attachment=setting.personal_pull,
         )
     return Trained(
-        update=_with_noise(update, setting.noise_std, noise_key),
+        update=_with_noise(setting, update, shared, noise_key),
         loss=local_loss(setting.model, used, shared.samples(own.held)),
         update_norm=norm(update),
         reported_noise_std=reported,
@@ -329,9 +333,10 @@ def _trained(
     return private, update_noise_std(protection, samples.count, iterations, size, rate)
 
 
-def _with_noise(tree: Tree, std: float, key: Key) -> Tree:
-    """A pytree plus Gaussian noise on every value."""
-    if std == 0.0:
-        return tree
-    flat, unravel = ravel_pytree(tree)
-    return unravel(flat + std * standard_normal(key, flat.shape))
+def _with_noise(setting: LocalTraining, update: Tree, shared: SharedInputs, key: Key) -> Tree:
+    """An update plus the paper's Gaussian noise on every value, if that is on."""
+    if setting.noise_std == 0.0:
+        return update
+    flat, unravel = ravel_pytree(update)
+    factor = sensitivity_factor(setting.sensitivity_spread, shared.root, shared.round_index).astype(flat.dtype)
+    return unravel(flat + setting.noise_std * factor * standard_normal(key, flat.shape))

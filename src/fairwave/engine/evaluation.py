@@ -51,15 +51,21 @@ class Evaluator:
         if not self._is_due(round_index):
             unknown = jnp.full((), jnp.nan)
             return Evaluation(unknown, unknown, unknown)
+        point = self._access_point
+        return Evaluation(
+            test_accuracy=point.test_accuracy(params),
+            global_loss=self.loss(params, round_index),
+            membership_auc=_membership_auc(self._model, params, self._trained_on, point.test),
+        )
+
+    def loss(self, params: Tree, round_index: Count) -> Scalar:
+        """Loss of a model over all devices' data, as they hold it in a round."""
         point, devices = self._access_point, self._devices
         shared = SharedInputs(point.root, round_index, *devices.samples)
         everyone = HeldSamples(devices.held(round_index), point.counts)
         losses = loss_program(self._model)((params, shared), everyone, self._execution)
-        return Evaluation(
-            test_accuracy=point.test_accuracy(params),
-            global_loss=_loss_of_all(losses, point.counts),
-            membership_auc=_membership_auc(self._model, params, self._trained_on, point.test),
-        )
+        of_all: Scalar = _loss_of_all(losses, point.counts)
+        return of_all
 
     def _is_due(self, round_index: Count) -> bool:
         return (int(round_index) + 1) % self._every == 0

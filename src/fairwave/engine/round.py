@@ -7,6 +7,7 @@ single.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from fairwave.engine.server_steps import (
     Upload,
     combine,
     judge,
+    overwrite,
     receive,
     release,
     remember,
@@ -122,6 +124,8 @@ def conclude_round(
         new = _with_central_noise(rules, server, upload, invitation, address)
     else:
         new = _from_judged_updates(rules, server, upload, invitation, address, samples)
+        if rules.privacy.overwrite_model:  # Algorithm 1 as printed; the scores above are against the true model
+            new = dataclasses.replace(new, aggregated=overwrite(rules, new.aggregated, address))
     # 7. A copy for everybody who is served, with noise as the scheme has it for its deviation. Eqs. (25), (27).
     served = (upload.delivered | ~invitation.participating) & invitation.reachable
     released = release(rules, server, new.aggregated, new.deviation, served, address)

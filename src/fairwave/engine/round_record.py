@@ -176,6 +176,7 @@ def make_record(
 def ledger_events(
     access_point: AccessPoint,
     record: RoundRecord,
+    round_index: int,
     charged: np.ndarray | None = None,
     gradients: np.ndarray | None = None,
 ) -> list[ReleaseEvent]:
@@ -193,7 +194,7 @@ def ledger_events(
         delivered=flags(np.asarray(record.delivered)),
         served=served,
         copy_std=np.asarray(record.noise_std)[served],
-        update_std=access_point.update_std,
+        update_std=access_point.update_std(round_index),
         steps=steps,
         exchanged_gradients=access_point.exchanges_gradients,
         reported_losses=access_point.rules.scheme.reports_losses,

@@ -27,6 +27,8 @@ from fairwave.learning.evaluate import accuracy
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.models import count_parameters
 from fairwave.policy.contribution import no_score
+from fairwave.policy.least_iterations import least_iterations
+from fairwave.privacy.fluctuation import sensitivity_factor
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
@@ -62,7 +64,7 @@ class AccessPoint:
         """
         self.scenario, self.model = scenario, model
         self.exchanges_gradients = exchanges_gradients(scenario, scheme)
-        self.update_std = update_noise(scenario, scheme)
+        self._update_std = update_noise(scenario, scheme)
         with double_precision():
             self.root = run_key(scenario.run.seed)
             self._noise_root = self.root if noise_root is None else noise_root
@@ -77,7 +79,7 @@ class AccessPoint:
         tried = None if self._own_samples is None else model
         self.rules = ServerRules(scheme, scenario.privacy, scenario.defences, settings, tried)
         self._stores_copies = stores_copies or not self.rules.copies_can_be_made_again
-        self._least_charge = values("min_iterations") if self.rules.mode.counts_steps else None
+        self._least_charge = least_iterations(scenario, values) if self.rules.mode.counts_steps else None
         self._check_budget()
 
     def _lay_out_samples(self, test: Labelled, kept: int) -> None:
@@ -88,9 +90,14 @@ class AccessPoint:
 
     @double_precision()
     def start(self) -> ServerState:
-        """Before the first round: everybody holds the same random model."""
+        """Before the first round: everybody holds the same model."""
         server: ServerState = _first_state(
-            self.model, self.root, self.devices, self._stores_copies, self.rules.broadcasts
+            self.model,
+            self.scenario.learning.first_model == "zero",
+            self.root,
+            self.devices,
+            self._stores_copies,
+            self.rules.broadcasts,
         )
         history = no_history(self.rules.defences, server.copies, self.devices.size)
         memory = self.rules.scheme.start(self.devices.size)
@@ -167,6 +174,12 @@ class AccessPoint:
         share: Array = _accuracy(self.model, params, *self.test)
         return share
 
+    @double_precision()
+    def update_std(self, round_index: int) -> float:
+        """Std of the noise that devices add to their updates in a round, where nothing is proved; 0 for none."""
+        spread = self.scenario.privacy.sensitivity_spread
+        return self._update_std * float(sensitivity_factor(spread, self.root, jnp.asarray(round_index)))
+
     def geometry(self) -> dict[str, np.ndarray]:
         """Where the scenario places the devices."""
         values = DeviceValues(self.scenario)
@@ -189,9 +202,13 @@ _mean_gradient = jax.jit(mean_gradient)
 _accuracy = jax.jit(accuracy, static_argnums=0)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 3, 4))
-def _first_state(model: Model, root: Key, devices: Array, stores_copies: bool, broadcasts: bool) -> ServerState:
+@functools.partial(jax.jit, static_argnums=(0, 1, 4, 5))
+def _first_state(
+    model: Model, zero: bool, root: Key, devices: Array, stores_copies: bool, broadcasts: bool
+) -> ServerState:
     params = model.init(device_key(root, 0, Stream.INITIAL_MODEL, 0))
+    if zero:
+        params = jax.tree.map(jnp.zeros_like, params)
     copies: Copies = (
         StoredCopies(for_each(params, devices)) if stores_copies else first_copies(params, devices, alike=broadcasts)
     )

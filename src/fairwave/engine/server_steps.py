@@ -26,8 +26,10 @@ from fairwave.policy.contribution import Score
 from fairwave.policy.deviation import released_copy, score_devices
 from fairwave.policy.updates import ServerKnowledge, Updates
 from fairwave.privacy.central_release import fill_up
+from fairwave.privacy.fluctuation import sensitivity_factor
 from fairwave.privacy.modes.mode import PrivacyMode, mode_of
 from fairwave.privacy.nested import nested
+from fairwave.privacy.noise import standard_normal
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.scenario.privacy_parameters import Privacy
 from fairwave.schemes.scheme import Memory, Scheme, SchemeSettings, ServerStep
@@ -136,7 +138,7 @@ class Aggregated(eqx.Module):
     memory: Memory
     """What the scheme carries over."""
     noise_std: Scalar
-    """Std of the noise in the model, where that is what proves; else 0."""
+    """Std of the noise that the round put into the model, and that stays there; else 0."""
     sensitivity: Scalar
     """By how much one device's update can change that model; else 0."""
 
@@ -191,6 +193,25 @@ def score(
     )
 
 
+def overwrite(rules: ServerRules, new: Aggregated, address: RoundAddress) -> Aggregated:
+    """The next model with noise that stays in it, at the level of a device without deviation: Algorithm 1 as printed.
+
+    Copies are filled up to their own level afterwards, so that a benchmark sends the same noisy model to everybody.
+    """
+    std = copy_levels(rules, jnp.zeros(1), address)[0]
+    flat, unravel = ravel_pytree(new.params)
+    noise = standard_normal(address.key(Stream.MODEL_NOISE), flat.shape)
+    params = unravel(flat + (std * noise).astype(flat.dtype))
+    return dataclasses.replace(new, params=params, noise_std=std)
+
+
+def copy_levels(rules: ServerRules, deviation: PerDevice, address: RoundAddress) -> PerDevice:
+    """Noise std in the copy of a device with each deviation, at the sensitivity of the round."""
+    spread = rules.privacy.sensitivity_spread
+    factor = sensitivity_factor(spread, address.root, address.round_index)
+    return factor * rules.scheme.noise_levels(rules.privacy, deviation)
+
+
 class Released(eqx.Module):
     """What goes back to the devices."""
 
@@ -211,9 +232,9 @@ def release(
 ) -> Released:
     """A copy for every device that is served: the model plus noise, or what the scheme rewards it with."""
     flat = ravel_pytree(new.params)[0]
-    wanted = rules.scheme.noise_levels(rules.privacy, deviation)
-    central = rules.mode.trusts_access_point
-    added = fill_up(new.noise_std, wanted) if central else wanted
+    wanted = copy_levels(rules, deviation, address)
+    noisy_model = rules.mode.trusts_access_point or rules.privacy.overwrite_model
+    added = fill_up(new.noise_std, wanted) if noisy_model else wanted
 
     def rows() -> UpdatePerDevice:
         if rules.scheme.reward is None or new.updates is None:
@@ -225,7 +246,7 @@ def release(
 
     return Released(
         copies=server.copies.after(new.params, added, served, address.round_index, rows),
-        noise_std=jnp.maximum(wanted, new.noise_std) if central else wanted,
+        noise_std=jnp.maximum(wanted, new.noise_std) if noisy_model else wanted,
         added_std=added if rules.scheme.reward is None or new.updates is None else jnp.zeros_like(added),
     )
 

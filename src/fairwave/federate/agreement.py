@@ -33,9 +33,10 @@ class Agreement:
     def __post_init__(self) -> None:
         scenario = self.order.scenario
         refuse_several(self.order)
-        if scenario.run.target_loss is not None:
+        losses = [name for name in ("target_loss", "global_accuracy") if getattr(scenario.run, name) is not None]
+        if losses:
             raise ScenarioError(
-                "run.target_loss: only devices know their losses, and a federation must not end on their word; set "
+                f"run.{losses[0]}: only devices know their losses, and a federation must not end on their word; set "
                 "run.target_accuracy instead"
             )
         if scenario.cheating.adversaries:

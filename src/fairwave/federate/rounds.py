@@ -130,7 +130,10 @@ class Rounds:
         copies = copies_for(current.server, devices)
         first = Phase.GRADIENT if point.exchanges_gradients else Phase.UPDATE
         self._server_run.note_asked(
-            self._track, current.number, devices, lambda tries: events_at_worst(point, tries, self._per_try)
+            self._track,
+            current.number,
+            devices,
+            lambda tries: events_at_worst(point, current.number, tries, self._per_try),
         )
         tasks = {k: self._task(current, k, first, copy=copies[k]) for k in devices}
         answers = self._ask(current, first, tasks)
@@ -199,7 +202,7 @@ class Rounds:
         there, affords = point.will_be_there(number + 1), point.can_afford(server)
         ended = end_reason(point.scenario.run, record, there, affords, ~self._exhausted)
         arrays = as_arrays(record) | self._charges.arrays() | self._also(current, answers, begun)
-        events = ledger_events(point, record) if charge is None else ledger_events(point, record, *charge)
+        events = ledger_events(point, record, number, *(() if charge is None else charge))
         self._server_run.append(self._track, number, arrays, events, server, ended=ended)
         faults = {f"{phase}: {name}": who for phase in Phase for name, who in by_name(current.faults[phase]).items()}
         self._server_run.log_round(self._track, number, arrays, faults)

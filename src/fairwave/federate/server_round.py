@@ -28,10 +28,11 @@ from fairwave.federate.step_charges import PerTry, at_worst
 from fairwave.learning.model import Tree
 from fairwave.learning.named_arrays import NamedArrays, named_arrays, tree_of
 from fairwave.policy.device_plan import Case, DevicePlan
+from fairwave.policy.fleet import physical_devices
 from fairwave.policy.problem import most_iterations_in_time
 from fairwave.privacy.ledger import ReleaseEvent, RoundMessages
 from fairwave.scenario.per_device import DeviceValues
-from fairwave.wireless.hardware import devices, distances_m, refuse_slow
+from fairwave.wireless.hardware import refuse_slow
 
 Answers = Mapping[int, Answer]
 """By device: only those that were found to be good."""
@@ -40,8 +41,7 @@ Answers = Mapping[int, Answer]
 @double_precision()
 def per_try(point: AccessPoint) -> PerTry:
     """The fewest and the most local steps that each device can do when it is asked once, and its gradients."""
-    values = DeviceValues(point.scenario)
-    cell = devices(point.scenario, values, distances_m(point.scenario, values))
+    cell = physical_devices(point.scenario, DeviceValues(point.scenario))
     refuse_slow(cell)
     most = most_iterations_in_time(cell)
     return PerTry(
@@ -51,7 +51,7 @@ def per_try(point: AccessPoint) -> PerTry:
     )
 
 
-def events_at_worst(point: AccessPoint, tries: Mapping[int, int], each: PerTry) -> list[ReleaseEvent]:
+def events_at_worst(point: AccessPoint, number: int, tries: Mapping[int, int], each: PerTry) -> list[ReleaseEvent]:
     """What devices that were asked so often can have sent, if nothing is known of how that ended."""
     asked, nobody, most = np.array(sorted(tries)), np.array([], int), at_worst(tries, each)
     messages = RoundMessages(
@@ -60,7 +60,7 @@ def events_at_worst(point: AccessPoint, tries: Mapping[int, int], each: PerTry) 
         delivered=nobody,
         served=nobody,
         copy_std=np.array([]),
-        update_std=point.update_std,
+        update_std=point.update_std(number),
         steps=most.steps,
         exchanged_gradients=point.exchanges_gradients,
         reported_losses=point.rules.scheme.reports_losses,

@@ -124,7 +124,7 @@ def _local_accuracy(learning: Learning, iterations: Count, sent: Flag) -> Scalar
     if learning.smoothness is None or learning.strong_convexity is None:
         return None
     reached = accuracy_bound(
-        "corrected",
+        learning.convergence,
         iterations.astype(float),
         learning_rate=learning.learning_rate,
         smoothness=learning.smoothness,

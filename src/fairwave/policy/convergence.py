@@ -34,6 +34,14 @@ def iterations_for_accuracy(local_accuracy: float, factor: float) -> float:
     return math.log(local_accuracy) / math.log(factor) if factor < 1.0 else math.inf
 
 
+def relative_distance(loss: float, first_loss: float, optimal_loss: float) -> float:
+    """Accuracy to which a problem is solved: what is left of the first loss's distance to the optimal one.
+
+    Paper: Eq. (21).
+    """
+    return (loss - optimal_loss) / (first_loss - optimal_loss)
+
+
 def accuracy_bound(
     form: Form, iterations: Scalar, *, learning_rate: float, smoothness: float, strong_convexity: float
 ) -> Scalar:

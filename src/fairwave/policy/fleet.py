@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 
 from fairwave.policy.effort import Effort, first_guess
+from fairwave.policy.least_iterations import least_iterations
 from fairwave.policy.preferences import Preferences, preferences
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
@@ -24,10 +25,15 @@ class Fleet(eqx.Module):
 def fleet(scenario: Scenario, values: DeviceValues) -> Fleet:
     """The devices of a scenario before their first round."""
     return Fleet(
-        device=devices(scenario, values, distances_m(scenario, values)),
+        device=physical_devices(scenario, values),
         preferences=preferences(scenario, values),
         effort=first_guess(values),
     )
+
+
+def physical_devices(scenario: Scenario, values: DeviceValues) -> Device:
+    """The devices of a scenario as the physics sees them, with the fewest iterations that each has to do."""
+    return devices(scenario, values, distances_m(scenario, values), least_iterations(scenario, values))
 
 
 def per_device_axes(members: Fleet) -> Fleet:

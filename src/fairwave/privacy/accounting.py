@@ -107,6 +107,14 @@ def basic_composition(epsilon: float, delta: float, rounds: int) -> tuple[float,
     return rounds * epsilon, rounds * delta
 
 
+def printed_strong_composition(epsilon: float, delta: float, rounds: int) -> tuple[float, float]:
+    """Strong composition as the paper prints it, which is no theorem. Returns epsilon and delta.
+
+    It lacks a factor sqrt(2), the second term, and the slack in delta: no proof gives so little.
+    """
+    return epsilon * math.sqrt(rounds * math.log(1.0 / delta)), rounds * delta
+
+
 def strong_composition(epsilon: float, delta: float, rounds: int, slack: float) -> tuple[float, float]:
     """Dwork and Roth, Theorem 3.20, with its second term, which the paper leaves out. Returns epsilon and delta."""
     first = math.sqrt(2.0 * rounds * math.log(1.0 / slack)) * epsilon

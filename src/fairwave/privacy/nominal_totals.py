@@ -9,8 +9,8 @@ from fairwave.privacy.accounting import gaussian_epsilon
 from fairwave.privacy.ledger import Ledger, ReleaseEvent
 
 SENTENCE = (
-    "Nominal, not a guarantee: the sensitivity is assumed, noise levels depend on raw data, and the access point's own "
-    "model is never noised."
+    "Nominal, not a guarantee: the sensitivity is assumed, noise levels depend on raw data, and nothing bounds how "
+    "much one device or record changes the model."
 )
 SEEDED = (
     "In a simulation all noise comes from a seeded generator and protects nobody: who knows the seed can take it off."

@@ -20,7 +20,8 @@ from fairwave.metrics.published import (
     loss_gap,
     loss_std,
 )
-from fairwave.report.statistics import common_rounds, loss_spread, mean_loss, uploading
+from fairwave.metrics.uploads import uploading
+from fairwave.report.statistics import common_rounds, loss_spread, mean_loss
 
 if TYPE_CHECKING:
     import xarray as xr

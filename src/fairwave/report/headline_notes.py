@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairwave.metrics.published import SHOWN_ROUNDS
+from fairwave.metrics.uploads import uploading
 from fairwave.report.averaging import PROPOSED, last_shown_round
 from fairwave.report.headlines import benchmarks
-from fairwave.report.statistics import uploading
 from fairwave.report.style import counted
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairwave.metrics.uploads import uploading
 from fairwave.report.headlines import headlines
-from fairwave.report.statistics import fairness_over_seeds, last_value, mean_loss, uploading
+from fairwave.report.statistics import fairness_over_seeds, last_value, mean_loss
 from fairwave.report.style import counted, with_interval
 
 if TYPE_CHECKING:

@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairwave.metrics.published import PAPER_ROUNDS, SHOWN_ROUNDS
+from fairwave.metrics.uploads import uploading
 from fairwave.report.cheating_section import cheating_section
 from fairwave.report.device_losses import device_losses_section
 from fairwave.report.federation_section import federation_section
 from fairwave.report.figure_data import Panel
 from fairwave.report.interactive_figures import holdings_html, panel_html
 from fairwave.report.learning_sheet import learning_sheet
+from fairwave.report.literal_section import literal_section
 from fairwave.report.paper_section import paper_sections
 from fairwave.report.privacy_section import privacy_section
-from fairwave.report.statistics import fairness_over_seeds, rounds_reached, uploading
+from fairwave.report.statistics import fairness_over_seeds, rounds_reached
 from fairwave.report.style import counted, with_interval
 from fairwave.report.tables import sheet_html, table
 
@@ -55,6 +57,7 @@ def section(run: RunReport, number: int) -> str:
             f'<p class="quiet">{_text(_size(results))}</p>',
             *(f"<p><strong>{_text(note)}</strong></p>" for note in run.notes),
             headlines,
+            literal_section(results),
             f'<div class="figures">{"".join(figures)}</div>',
             beside_the_paper,
             sheet_html(learning_sheet(results)),

@@ -10,17 +10,13 @@ import numpy as np
 
 from fairwave.metrics.fairness import fairness_summary
 from fairwave.metrics.intervals import Interval, change_interval, interval
+from fairwave.metrics.uploads import uploading
 
 if TYPE_CHECKING:
     import xarray as xr
 
 MILESTONES = (1, 10, 30, 50)
 """Rounds whose losses the paper's figure lets one read off."""
-
-
-def uploading(results: xr.Dataset) -> xr.DataArray:
-    """Rounds in which a device took part and was not in outage: those that energies are averaged over."""
-    return (results["participating"] == 1) & (results["outage"] == 0)
 
 
 def mean_over_rounds(results: xr.Dataset, name: str) -> xr.DataArray:

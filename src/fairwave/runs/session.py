@@ -165,7 +165,7 @@ def _keep(
     store: RunStore, track: Track, cell: SimulatedCell, done: CompletedRound, energy: _Energy, watch: Watch
 ) -> None:
     """Store one round, and say so."""
-    arrays, events = as_arrays(done.record), ledger_events(cell.access_point, done.record)
+    arrays, events = as_arrays(done.record), ledger_events(cell.access_point, done.record, done.round_index)
     store.append(track, done.round_index, arrays, events, pack_state(done.state), ended=done.ended)
     energy.add(arrays)
     loss, accuracy = mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"])

@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 from fairwave.extensions import MODELS
 from fairwave.scenario.group import Group
 from fairwave.scenario.names import known, named
-from fairwave.scenario.quantity import NonNegative, Positive, whole
+from fairwave.scenario.quantity import Limit, NonNegative, Positive, one, whole
+from fairwave.units import NUMBER
 
 Precision = Literal["float32", "tf32", "bf16"]
 LayerSize = Annotated[int, *whole(1, 1_000_000)]
@@ -44,6 +45,12 @@ class Learning(Group):
     """Lipschitz constant L of the gradient, if known: plans then bound the local accuracy."""
     strong_convexity: Positive | None = None
     """Strong convexity mu, if known; needed together with smoothness."""
+    local_accuracy: Annotated[float, *one(Limit(NUMBER, 1e-12, 1.0 - 1e-12, low_allowed=True))] | None = None
+    """Accuracy Phi of the local problem: devices do at least the iterations that Theorem 1 asks for it."""
+    convergence: Literal["corrected", "printed"] = "corrected"
+    """Form of Theorem 1: what can be proved, or what the paper prints."""
+    first_model: Literal["random", "zero"] = "random"
+    """The model that training starts from: drawn, or all zeros as Algorithm 1 prints it."""
 
     @model_validator(mode="after")
     def _parameters_fit_the_model(self) -> Learning:
@@ -67,5 +74,10 @@ class Learning(Group):
         ):
             raise ValueError(
                 f"strong_convexity {self.strong_convexity:g} exceeds smoothness {self.smoothness:g}; lower it"
+            )
+        if self.local_accuracy is not None and self.smoothness is None:
+            raise ValueError(
+                f"local_accuracy {self.local_accuracy:g} needs the constants of Theorem 1; give smoothness and "
+                "strong_convexity, or leave it out"
             )
         return self

@@ -184,6 +184,17 @@ class Run(Group):
     """Stop when the mean device loss reaches this."""
     target_accuracy: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0))] | None = None
     """Stop when the test accuracy reaches this."""
+    global_accuracy: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12))] | None = None
+    """Accuracy Psi of the global problem at which Algorithm 1 stops: the share that is left of the first model's loss
+    above optimal_loss."""
+    optimal_loss: NonNegative | None = None
+    """Least global loss that any model has, if known; needed together with global_accuracy."""
+
+    @model_validator(mode="after")
+    def _accuracy_has_its_constant(self) -> Run:
+        if (self.global_accuracy is None) != (self.optimal_loss is None):
+            raise ValueError("global_accuracy and optimal_loss go together; give both or neither")
+        return self
 
 
 class Scenario(Group):

@@ -34,6 +34,8 @@ class Privacy(Group):
     """From budget to noise: the paper's formula, proved for budgets below 1 only, or the least noise that serves."""
     sensitivity: Positive
     """Nominal L2 sensitivity S_f of the released model."""
+    sensitivity_spread: Below1 = 0.0
+    """How far the sensitivity fluctuates from round to round, evenly, as a share of its value; in mode 'paper'."""
     deviation_weight: Below1
     """Weight theta of the deviation factor in the noise; below 1, or the noise is infinite."""
     similarity: Literal["literal", "update", "leave_one_out"]
@@ -46,6 +48,8 @@ class Privacy(Group):
     """How the noise of different devices' copies is drawn."""
     broadcast: bool = False
     """Schemes with the same noise level for all send everybody one noisy copy, instead of a draw each."""
+    overwrite_model: bool = False
+    """The access point goes on from its noisy model, as Algorithm 1 is printed; in mode 'paper'."""
     clip_norm: Annotated[float, *one(Limit(NUMBER, 1e-6, 1e6))] | None = None
     """Length to which each record's gradient ('provable') or each device's update ('device') is clipped."""
     noise_multiplier: Multiplier | None = None

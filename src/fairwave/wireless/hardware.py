@@ -20,7 +20,7 @@ MOST_NAMED = 20
 """Devices that an error names one by one."""
 
 
-def devices(scenario: Scenario, values: DeviceValues, distance_m: FloatColumn) -> Device:
+def devices(scenario: Scenario, values: DeviceValues, distance_m: FloatColumn, min_iterations: FloatColumn) -> Device:
     """All devices of a scenario in one record; fields that all devices share stay scalars.
 
     Some may be too slow to ever take part: `refuse_slow` refuses them, a plan reports them.
@@ -34,6 +34,7 @@ def devices(scenario: Scenario, values: DeviceValues, distance_m: FloatColumn) -
         "payload_bits": scenario.payload_bits(),
         "deadline_s": scenario.cell.deadline_s,
         "bits_per_iteration": _or(values("bits_per_iteration"), scenario.batch_bits()),
+        "min_iterations": min_iterations,
         "max_iterations": _or(values("max_iterations"), np.inf),
         "seconds_per_bit": seconds_per_bit(**processor.model_dump()) if processor else values("seconds_per_bit"),
     }
@@ -43,7 +44,6 @@ def devices(scenario: Scenario, values: DeviceValues, distance_m: FloatColumn) -
         "amplifier_efficiency",
         "circuit_power_w",
         "compute_power_w",
-        "min_iterations",
     ):
         given[name] = values(name)
     arrays = {name: np.asarray(value, dtype=np.float64) for name, value in given.items()}

@@ -129,7 +129,7 @@ def test_devices_take_part_while_they_are_there():
             (old != new).any() for old, new in zip(*(leaves(run.copies(s))[1] for s in (before, after)), strict=True)
         ]
         assert (np.array(changed) == served).all()
-        events = {e.content: e for e in ledger_events(run.access_point, record)}
+        events = {e.content: e for e in ledger_events(run.access_point, record, 0)}
         assert events["model"].devices.tolist() == np.flatnonzero(served).tolist()
         assert (np.asarray(record.plan.energy_j)[~THERE[number]] == 0).all()
         before = after

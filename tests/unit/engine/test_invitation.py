@@ -104,20 +104,20 @@ def test_nobody_delivers_and_nothing_moves():
 def test_the_ledger_names_every_message():
     run = cell("fair_noise_only", "cell.participants=4", "cell.straggler_probability=0.5", "privacy.local_noise=true")
     _, record = run.round(run.start(), 1)
-    told = ledger_events(run.access_point, record)
+    told = ledger_events(run.access_point, record, 0)
     events = {e.content: e for e in told if (e.content, e.sender) != ("gradient", "access point")}
     (mean,) = [e for e in told if (e.content, e.sender) == ("gradient", "access point")]
     assert mean.devices.tolist() == np.flatnonzero(np.asarray(record.participating)).tolist()
     asked, late = np.flatnonzero(np.asarray(record.participating)), np.flatnonzero(np.asarray(record.late))
     assert late.size
     assert events["update"].devices.tolist() == asked.tolist()  # late or not, it has left the device
-    assert (events["update"].noise_std == run.access_point.update_std).all() and run.access_point.update_std > 0
+    assert (events["update"].noise_std == run.access_point.update_std(0)).all() and run.access_point.update_std(0) > 0
     assert (events["gradient"].noise_std == 0).all()
     assert set(events["model"].devices) == set(range(DEVICES)) - set(late)
     assert set(events["deviation"].devices) == set(asked) - set(late)
     assert all(event.proven_sensitivity is None for event in events.values())
     assert all(event.basis == "data" for event in told)
-    quiet = ledger_events(cell("fair_noise_only", "learning.gradient_exchange=false").access_point, record)
+    quiet = ledger_events(cell("fair_noise_only", "learning.gradient_exchange=false").access_point, record, 0)
     assert "gradient" not in {e.content for e in quiet}
 
 
@@ -130,7 +130,7 @@ def test_private_steps_are_on_the_ledger_of_the_device_that_made_them():
     more = ("privacy.mode=provable", "cell.straggler_probability=0.5", *PRIVATE)
     run = cell("fair_noise_only", *more)
     after, record = run.round(run.start(), 1)
-    events = {e.content: e for e in ledger_events(run.access_point, record)}
+    events = {e.content: e for e in ledger_events(run.access_point, record, 0)}
     steps = np.asarray(record.plan.local_iterations)
     assert np.asarray(record.late).any() and (steps > 0).all()
     np.testing.assert_array_equal(events["update"].steps, steps)
@@ -158,7 +158,7 @@ def test_central_noise_stays_in_the_model_and_scores_nobody():
     assert float(record.release_sensitivity) == pytest.approx(0.5 / DEVICES)
     assert float(record.release_std) == pytest.approx(2 * 0.5 / DEVICES)
     assert (np.asarray(after.server.deviation) == 0).all() and not np.asarray(after.server.score.rounds).any()
-    (update, model) = ledger_events(run.access_point, record)
+    (update, model) = ledger_events(run.access_point, record, 0)
     assert update.proven_sensitivity is None and model.proven_sensitivity == float(record.release_sensitivity)
     assert model.subjects.tolist() == list(range(DEVICES)) and (model.noise_std == float(record.release_std)).all()
     for true, copies in zip(leaves(after.server.global_params), leaves(run.copies(after)), strict=True):

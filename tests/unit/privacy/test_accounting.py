@@ -18,6 +18,7 @@ from fairwave.privacy.accounting import (
     collapsed,
     epsilon_of,
     gaussian_epsilon,
+    printed_strong_composition,
     renyi_epsilon,
     strong_composition,
 )
@@ -47,6 +48,7 @@ def test_golden_values_of_the_paper_setting():
     assert by_losses.get_epsilon(DELTA) == pytest.approx(15.06926961, rel=2e-5)
     assert basic_composition(0.95, DELTA, 200) == (pytest.approx(190.0), pytest.approx(2e-3))
     assert strong_composition(0.95, DELTA, 200, DELTA)[0] == pytest.approx(365.753169302, rel=1e-9)
+    assert printed_strong_composition(0.95, DELTA, 200) == (pytest.approx(45.5859, rel=1e-5), pytest.approx(2e-3))
     assert collapsed([CLASSICAL] * 10) == pytest.approx(1.61269678419, rel=1e-9)
 
 

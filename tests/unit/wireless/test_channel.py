@@ -13,12 +13,13 @@ from scipy import stats
 
 from fairwave.extensions import FADING
 from fairwave.keys import Stream, device_key, run_key
+from fairwave.policy.fleet import physical_devices
 from fairwave.scenario.fading_laws import FadingLaw
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.wireless.channel_knowledge import safe_gain
 from fairwave.wireless.fading import Nakagami, NoFading, Rayleigh, Rician, draw_channel
-from fairwave.wireless.hardware import devices, distances_m
+from fairwave.wireless.hardware import distances_m
 
 SAMPLES = 20_000
 ALARM = 1e-6
@@ -161,8 +162,6 @@ def test_disc_is_uniform_in_area():
 def test_path_gain_falls_with_the_fourth_power_and_with_walls():
     scenario = load_scenario("paper", ["cell.excess_loss='10 dB'"])
     plain = load_scenario("paper")
-    built = [
-        np.asarray(devices(s, DeviceValues(s), distances_m(s, DeviceValues(s))).path_gain) for s in (plain, scenario)
-    ]
+    built = [np.asarray(physical_devices(s, DeviceValues(s)).path_gain) for s in (plain, scenario)]
     assert built[0][0] / built[0][-1] == pytest.approx(4**4)
     np.testing.assert_allclose(built[0] / built[1], 10.0)

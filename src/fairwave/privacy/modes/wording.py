@@ -29,9 +29,17 @@ def missing_parts(scenario: Scenario) -> Iterator[str]:
             yield f"privacy.{name} is unset, and {mode} proves nothing without it; give it"
     if privacy.local_noise:
         yield f"privacy.local_noise rests on a nominal sensitivity, and {mode} has noise of its own; set it to false"
-    if scenario.run.target_loss is not None:
+    if privacy.overwrite_model or privacy.sensitivity_spread:
+        which = "overwrite_model" if privacy.overwrite_model else "sensitivity_spread"
         yield (
-            f"run.target_loss stops the run on the devices' own losses, which tells about their data; in {mode} use "
+            f"privacy.{which} is the paper's text to the letter, which {mode} does not follow; leave it out, or use "
+            "privacy.mode 'paper'"
+        )
+    for name in ("target_loss", "global_accuracy"):
+        if getattr(scenario.run, name) is None:
+            continue
+        yield (
+            f"run.{name} stops the run on the devices' own losses, which tells about their data; in {mode} use "
             "run.target_accuracy, which is measured on test data"
         )
 

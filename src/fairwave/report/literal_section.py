@@ -1,0 +1,101 @@
+"""What goes wrong where a run follows the paper to the letter, in the run's own numbers."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairwave.metrics.fairness import reward_correlation
+from fairwave.scenario.parameters import STORED, Scenario
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def literal_section(results: xr.Dataset) -> str:
+    """A list of what each literal reading does to this run; nothing where the run has none."""
+    described = results.attrs.get("scenario")  # only stored results have one
+    if described is None:
+        return ""
+    scenario = Scenario.model_validate(json.loads(described), context={STORED: True})
+    found = list(consequences(scenario, results))
+    if not found:
+        return ""
+    items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in found)
+    return f"<h3>Read to the letter: what goes wrong</h3><ul>{items}</ul>"
+
+
+def consequences(scenario: Scenario, results: xr.Dataset) -> Iterator[str]:
+    """One sentence for each reading of the paper's text that fairwave does not recommend."""
+    privacy, learning = scenario.privacy, scenario.learning
+    if not (privacy.overwrite_model or privacy.sensitivity_spread or learning.first_model == "zero"):
+        return
+    for scheme in map(str, results["scheme"].values):
+        track = results.sel(scheme=scheme).mean("seed")
+        if privacy.overwrite_model:
+            yield f"{scheme}: {_overwritten(track)}"
+        if learning.first_model == "zero":
+            yield f"{scheme}: {_from_zero(track)}"
+        if privacy.local_noise:
+            yield f"{scheme}: {_drowned(track, learning.num_parameters())}"
+    if privacy.sensitivity_spread:
+        yield _fluctuating(results)
+
+
+def _level(track: xr.Dataset) -> np.ndarray:
+    """Noise std of a device without deviation, round by round: the least that any copy had."""
+    return np.asarray(track["noise_std"].min("device").values, dtype=np.float64)
+
+
+def _overwritten(track: xr.Dataset) -> str:
+    """The noise of every round stays in the model."""
+    levels, accuracy = _level(track), track["test_accuracy"].values
+    levels = levels[np.isfinite(levels)]
+    kept = float(np.sqrt(np.sum(levels**2)))
+    known = np.flatnonzero(np.isfinite(accuracy))
+    best = known[np.argmax(accuracy[known])]
+    return (
+        f"the access point goes on from its noisy model, so that the noise of all {levels.size} rounds adds up in it, "
+        f"to a std of {kept:.3f} per parameter, {kept / levels[-1]:.1f} times that of one release. Its test accuracy "
+        f"is {accuracy[known[-1]]:.3f} at the end, and was {accuracy[best]:.3f} at best, in round "
+        f"{int(track['round'].values[best])}."
+    )
+
+
+def _from_zero(track: xr.Dataset) -> str:
+    """A network of zeros has no gradient but in its last bias."""
+    norms = track["update_norm"].mean("device").values
+    later = norms[1] if norms.size > 1 else np.nan
+    return (
+        "training starts from zeros, where a network of several layers has a gradient in its last bias alone: the mean "
+        f"update of round 1 has length {norms[0]:.3g}, that of round 2 {later:.3g}, once noise has moved the model. "
+        f"Test accuracy after round 1 is {track['test_accuracy'].values[0]:.3f}."
+    )
+
+
+def _drowned(track: xr.Dataset, num_parameters: int) -> str:
+    """The noise on updates is far longer than the updates."""
+    noise = _level(track)[:, None] * np.sqrt(num_parameters)
+    ratios = noise / track["update_norm"].values
+    ratios = ratios[np.isfinite(ratios)]
+    related = reward_correlation(track["local_iterations"].values.ravel(), track["deviation"].values.ravel())
+    return (
+        f"the noise on updates is {ratios.min():.0f} to {ratios.max():.0f} times as long as the updates. The "
+        f"correlation of a device's iterations with its deviation is {related:+.2f}; a score of work would make it "
+        "clearly negative."
+    )
+
+
+def _fluctuating(results: xr.Dataset) -> str:
+    """The noise level follows a sensitivity that nothing bounds."""
+    levels = results["noise_std"].min("device").values
+    levels = levels[np.isfinite(levels) & (levels > 0.0)]
+    span = f"{levels.min():.4f} to {levels.max():.4f}" if levels.size else "zero"
+    return (
+        f"The sensitivity differs from round to round, and with it the least noise in a copy (std {span}): a "
+        "sensitivity is a bound over all data, and one that follows the data tells about them."
+    )
