@@ -15,7 +15,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairwave.policy.device_plan import Case
-from fairwave.policy.effort import LOG_OF_ZERO, Effort, effort_model, expected_deviation, marginal_gain
+from fairwave.policy.effort import (
+    LARGEST_EXPONENT,
+    LOG_OF_ZERO,
+    Effort,
+    effort_model,
+    expected_deviation,
+    marginal_gain,
+)
 from fairwave.policy.effort_fit import EffortMemory, Strategy, fit_effort, no_memory
 from fairwave.policy.rules.proposed import maximise_utility
 from tests.oracles import brute_force
@@ -63,7 +70,7 @@ def test_a_fit_is_finite_over_300_decades(
         if deviation < np.finfo(float).tiny:
             assert float(effort.log_scale) < 0.5 * LOG_OF_ZERO and float(effort.scale) == 0.0
         else:
-            exponent = energy_j / float(effort.decay_j)
+            exponent = min(energy_j / float(effort.decay_j), LARGEST_EXPONENT)
             explained = float(effort.log_scale) - exponent
             assert explained == pytest.approx(np.log(deviation), rel=1e-9, abs=1e-9 + 1e-12 * exponent)
 

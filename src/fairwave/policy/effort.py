@@ -13,13 +13,10 @@ import numpy as np
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.types import Scalar
 
-LOG_OF_ZERO = -1e305
-"""Stands for the logarithm of 0: finite, and it stays far below every other after sums with exponents."""
-_LARGEST_LOG = 700.0
-"""Logarithms are cut here before `exp`, which leaves room for sums and products of a few results."""
-_LARGEST_QUOTIENT = 1e300
-SMALLEST = float(np.finfo(np.float64).tiny)
-"""Smaller numbers count as 0: processors differ in what they make of them."""
+LOG_OF_ZERO = -1e30
+"""Stands for the logarithm of 0: finite, in single precision too, and far below every other sum of logarithms."""
+LARGEST_EXPONENT = 1e25
+"""Exponents are cut here. One beyond it differs from it by nothing that a plan could notice."""
 
 
 class Effort(eqx.Module):
@@ -42,7 +39,7 @@ def effort_model(scale: Scalar, decay_j: Scalar) -> Effort:
 
 
 def expected_deviation(effort: Effort, compute_energy_j: Scalar) -> Scalar:
-    """Deviation factor that the device expects for a compute energy; cut at e^700.
+    """Deviation factor that the device expects for a compute energy; cut below what a number can hold.
 
     Paper: Eq. (28).
     """
@@ -50,25 +47,30 @@ def expected_deviation(effort: Effort, compute_energy_j: Scalar) -> Scalar:
 
 
 def marginal_gain(effort: Effort, compute_energy_j: Scalar) -> Scalar:
-    """By how much the next joule of computing lowers the expected deviation, per joule; cut at e^700."""
+    """By how much the next joule of computing lowers the expected deviation, per joule; cut likewise."""
     log_deviation = effort.log_scale - energy_in_decays(compute_energy_j, effort.decay_j)
     return bounded_exp(log_deviation - finite_log(effort.decay_j))
 
 
 def energy_in_decays(compute_energy_j: Scalar, decay_j: Scalar) -> Scalar:
     """Compute energy over beta2, which is the exponent of the effort model; finite whatever they are."""
-    return jnp.minimum(compute_energy_j / jnp.maximum(decay_j, SMALLEST), _LARGEST_QUOTIENT)
+    return jnp.minimum(compute_energy_j / jnp.maximum(decay_j, smallest(decay_j)), LARGEST_EXPONENT)
 
 
 def finite_log(value: Scalar) -> Scalar:
     """Logarithm that is finite at 0 too."""
-    positive = value >= SMALLEST
+    positive = value >= smallest(value)
     return jnp.where(positive, jnp.log(jnp.where(positive, value, 1.0)), LOG_OF_ZERO)
 
 
 def bounded_exp(log_value: Scalar) -> Scalar:
-    """Exponential of a logarithm, cut at e^700."""
-    return jnp.exp(jnp.minimum(log_value, _LARGEST_LOG))
+    """Exponential of a logarithm, cut so as to leave room for sums and products of a few results: e^695 in double."""
+    return jnp.exp(jnp.minimum(log_value, 0.98 * float(np.log(np.finfo(log_value.dtype).max))))
+
+
+def smallest(value: Scalar) -> float:
+    """The least number of that precision that counts as positive: processors differ in what they make of smaller."""
+    return float(np.finfo(value.dtype).tiny)
 
 
 def first_guess(values: DeviceValues) -> Effort:

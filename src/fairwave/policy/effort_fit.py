@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from fairwave.policy.effort import SMALLEST, Effort, bounded_exp, effort_model, energy_in_decays, finite_log
+from fairwave.policy.effort import Effort, bounded_exp, effort_model, energy_in_decays, finite_log, smallest
 from fairwave.types import Count, Flag, Scalar
 
 Strategy = Literal["paper", "prior", "window"]
@@ -95,7 +95,7 @@ def _least_change(last: Effort, compute_energy_j: Scalar, deviation: Scalar) -> 
     If the last model expected too much, the decay shrinks, at most to where the last scale explains the pair. If it
     expected too little, the decay grows, at most by the distance to one model that explains the pair.
     """
-    informative = (deviation >= SMALLEST) & (compute_energy_j > 0.0)
+    informative = (deviation >= smallest(deviation)) & (compute_energy_j > 0.0)
     too_much = _through(compute_energy_j, deviation, last.decay_j).log_scale < last.log_scale
     log_ratio = last.log_scale - finite_log(deviation)
     shrinks = informative & too_much & (log_ratio > 0.0)
@@ -108,7 +108,7 @@ def _least_change(last: Effort, compute_energy_j: Scalar, deviation: Scalar) -> 
     def change(log_decay: Scalar) -> Scalar:
         return _distance(_through(compute_energy_j, deviation, jnp.exp(log_decay)), last)
 
-    nearest = jnp.exp(_minimise(change, jnp.log(jnp.maximum(low_j, SMALLEST)), jnp.log(high_j)))
+    nearest = jnp.exp(_minimise(change, jnp.log(jnp.maximum(low_j, smallest(low_j))), jnp.log(high_j)))
     return _through(compute_energy_j, deviation, jnp.where(informative, nearest, last.decay_j))
 
 
