@@ -74,7 +74,7 @@ SCENARIOS = {
     "ridge of zero": (PAPER + b"[utility]\neffort_ridge = 0\n", "utility.effort_ridge"),
     "devices as text": (PAPER + b'[cell]\nnum_devices = "ten"\n', "cell.num_devices"),
     "unknown choice": (PAPER + b'[utility]\neffort_fit = "best"\n', "utility.effort_fit: 'best' is not a choice"),
-    "cap below minimum": (PAPER + b"[compute]\nmax_iterations = 3\n", "below min_iterations"),
+    "cap below minimum": (PAPER + b"[compute]\nmax_iterations = 3\n", "below the fewest iterations of device 0"),
     "near beyond far": (PAPER + b'[cell]\nplacement = { law = "linspace", near_m = 9, far_m = 3 }\n', "swap them"),
     "ring inside out": (
         PAPER + b'[cell]\nplacement = { law = "disc", radius_m = 3, min_distance_m = 5 }\n',

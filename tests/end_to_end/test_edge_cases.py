@@ -96,7 +96,7 @@ def test_fashion_like_idx_files(tmp_path: Path):
         (["learning.layer_sizes=[784, 9]"], "make them fit"),
         (
             ["compute.min_iterations=1000000"],
-            "is over before devices 0, 1, 2, 3 have done their compute.min_iterations",
+            "is over before devices 0, 1, 2, 3 have done their fewest iterations, up to",
         ),
         (["compute.min_iterations=[10, 10, 1000, 10]"], "is over before device 2 has done its"),
     ],

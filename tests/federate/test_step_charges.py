@@ -203,5 +203,7 @@ def test_a_proof_is_about_one_scheme_and_seed() -> None:
 def test_a_federation_does_not_end_on_a_devices_word() -> None:
     with pytest.raises(ScenarioError, match=r"run.target_loss: only devices know their losses"):
         Agreement(tiny("run.target_loss=0.5"), Settings())
+    with pytest.raises(ScenarioError, match=r"privacy.sensitivity_spread: 0.1 is for simulations"):
+        Agreement(tiny("privacy.sensitivity_spread=0.1"), Settings())
     with pytest.raises(ScenarioError, match=r"run.global_accuracy: only devices know their losses"):
         Agreement(tiny("run.global_accuracy=0.5", "run.optimal_loss=0.1"), Settings())

@@ -72,7 +72,7 @@ def test_a_fit_is_finite_over_300_decades(
         else:
             exponent = min(energy_j / float(effort.decay_j), LARGEST_EXPONENT)
             explained = float(effort.log_scale) - exponent
-            assert explained == pytest.approx(np.log(deviation), rel=1e-9, abs=1e-9 + 1e-12 * exponent)
+            assert explained == pytest.approx(np.log(deviation), rel=1e-9, abs=1e-9 + 4e-16 * exponent)
 
 
 def test_a_large_exponent_is_fitted_as_its_logarithm() -> None:

@@ -54,7 +54,9 @@ def audited(scenario: Scenario, seed: int, change: Change) -> Scenario:
     rate = max(scenario.learning.learning_rate, LEAST_MOVE * size / (scenario.privacy.clip_norm or 1.0))
     return cell.model_copy(
         update={
-            "learning": scenario.learning.model_copy(update={"batch_size": size, "learning_rate": rate, "l2": 0.0}),
+            "learning": scenario.learning.model_copy(
+                update={"batch_size": size, "learning_rate": rate, "l2": 0.0, "local_accuracy": None}
+            ),
             "privacy": scenario.privacy.model_copy(update=privacy),
         }
     )

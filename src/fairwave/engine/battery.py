@@ -10,6 +10,7 @@ from fairwave.policy.device_plan import DevicePlan
 from fairwave.policy.problem import compute_energy_j
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.types import Flag, PerDevice, Scalar
+from fairwave.wireless.hardware import LEAST_ASKED_BY
 from fairwave.wireless.physical_device import Device
 
 
@@ -33,6 +34,6 @@ def capacities_j(values: DeviceValues, device: Device) -> PerDevice | None:
     if not (capacity_j >= least_j).any():
         raise ScenarioError(
             f"compute.battery_capacity_j: {capacity_j.max():g} J is less than any round costs ({least_j.min():g} J for "
-            "compute.min_iterations alone); give devices larger batteries, or lower min_iterations"
+            f"its fewest iterations alone: {LEAST_ASKED_BY}); give devices larger batteries, or ask for fewer"
         )
     return jnp.asarray(capacity_j)

@@ -34,7 +34,7 @@ from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.schemes.scheme import Scheme, SchemeSettings
 from fairwave.types import Count, FlagPerDevice, Key
-from fairwave.wireless.hardware import distances_m, path_gain
+from fairwave.wireless.hardware import LEAST_ASKED_BY, distances_m, path_gain
 from fairwave.wireless.path_loss import path_loss_db
 
 TRIED_SAMPLES = 1_000
@@ -193,8 +193,7 @@ class AccessPoint:
             raise ScenarioError(
                 f"privacy.max_epsilon: {self.scenario.privacy.max_epsilon:g} pays for {budget.max()} "
                 f"{'local steps' if self.rules.mode.counts_steps else 'rounds'} of a device, and taking part once "
-                f"needs {needed.min():g} (compute.min_iterations); raise it, privacy.noise_multiplier, or the samples "
-                "held"
+                f"needs {needed.min():g} ({LEAST_ASKED_BY}); raise it, privacy.noise_multiplier, or the samples held"
             )
 
 

@@ -217,7 +217,7 @@ class Released(eqx.Module):
 
     copies: Copies
     noise_std: PerDevice
-    """Std of the noise in each copy, that of the model included."""
+    """Std of the round's noise in each copy, that which the round put into the model included."""
     added_std: PerDevice
     """Std of the noise by which an echo of each copy could be recognised; 0 where copies are rewards."""
 

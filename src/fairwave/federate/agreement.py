@@ -39,6 +39,11 @@ class Agreement:
                 f"run.{losses[0]}: only devices know their losses, and a federation must not end on their word; set "
                 "run.target_accuracy instead"
             )
+        if scenario.privacy.sensitivity_spread:
+            raise ScenarioError(
+                f"privacy.sensitivity_spread: {scenario.privacy.sensitivity_spread:g} is for simulations; devices and "
+                "access point would each draw a sensitivity of their own: set it to 0"
+            )
         if scenario.cheating.adversaries:
             raise ScenarioError(
                 f"cheating.adversaries: '{scenario.cheating.adversaries[0].behaviour}' is for simulations; real "

@@ -9,6 +9,10 @@ from fairwave.policy.device_plan import DevicePlan
 
 LARGEST_VIOLATION = 1e-9
 """Relative; above it, a plan is no solution."""
+_BEYOND_NUMBERS = (
+    "its effort model expects more of work than a number can hold: raise utility.effort_decay_j towards the compute "
+    "energy of a round, or choose another utility.effort_fit"
+)
 
 
 def certify(violation: np.ndarray, where: str = "", first: int = 0) -> None:
@@ -28,8 +32,8 @@ def certify_plans(plans: DevicePlan, where: str, first: int = 0) -> None:
     for name, values in numbers.items():
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
+            remedy = _BEYOND_NUMBERS if "utility" in name else "check its parameters for extreme values"
             raise SolveError(
-                f"{where}device {first + bad[0]}: the {name} of its plan is {values[bad[0]]:g}, because its effort "
-                "model expects more of work than a number can hold; raise utility.effort_decay_j towards the compute "
-                "energy of a round, or choose another utility.effort_fit"
+                f"{where}device {first + bad[0]}: the {name} of its plan is {values[bad[0]]:g}, which cannot be "
+                f"stored; {remedy}"
             )

@@ -1,7 +1,8 @@
 """How a device expects its deviation factor to answer to the energy it puts into computing.
 
-beta1 is kept as its logarithm: a device that works for many times beta2 and still deviates infers a beta1 beyond what
-a number can hold, and still has to plan.
+beta1 is kept as its logarithm: a device that works for many times beta2 and still deviates infers a beta1 that a
+number can hardly hold, or cannot. Its choice is the best all the same. Its utility contains beta1, and a run that would
+have to store an infinite one is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from fairwave.types import Scalar
 LOG_OF_ZERO = -1e30
 """Stands for the logarithm of 0: finite, in single precision too, and far below every other sum of logarithms."""
 LARGEST_EXPONENT = 1e25
-"""Exponents are cut here. One beyond it differs from it by nothing that a plan could notice."""
+"""Exponents are cut here, far beyond those of any scenario. From 1e16 on, the logarithm of a deviation is lost in the
+rounding of the exponent that it is added to."""
 
 
 class Effort(eqx.Module):

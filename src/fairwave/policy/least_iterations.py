@@ -34,8 +34,8 @@ def _for_accuracy(learning: Learning) -> float:
     needed = iterations_for_accuracy(learning.local_accuracy, factor)
     if math.isinf(needed):
         raise ScenarioError(
-            f"learning.local_accuracy: {learning.local_accuracy:g} is promised by no number of iterations: with "
-            f"learning_rate {learning.learning_rate:g} and smoothness {smoothness:g}, Theorem 1 as "
-            f"'{learning.convergence}' has the factor {factor:g}; lower the learning rate below {2.0 / smoothness:g}"
+            f"learning.local_accuracy: Theorem 1 as '{learning.convergence}' gives no number of iterations for "
+            f"{learning.local_accuracy:g}: with learning_rate {learning.learning_rate:g} and smoothness {smoothness:g} "
+            f"its factor is {factor:g}; lower the learning rate below {2.0 / smoothness:g}"
         )
     return float(math.ceil(needed))

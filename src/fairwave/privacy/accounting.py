@@ -110,7 +110,8 @@ def basic_composition(epsilon: float, delta: float, rounds: int) -> tuple[float,
 def printed_strong_composition(epsilon: float, delta: float, rounds: int) -> tuple[float, float]:
     """Strong composition as the paper prints it, which is no theorem. Returns epsilon and delta.
 
-    It lacks a factor sqrt(2), the second term, and the slack in delta: no proof gives so little.
+    It lacks a factor sqrt(2), the second term, and the slack in delta. For Gaussian releases less can be proved; for
+    releases of which only epsilon and delta are known, this cannot.
     """
     return epsilon * math.sqrt(rounds * math.log(1.0 / delta)), rounds * delta
 

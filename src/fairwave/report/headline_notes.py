@@ -55,8 +55,8 @@ def deep_fades(results: xr.Dataset) -> list[str]:
     if not np.isfinite(worst_mj).any():
         return []
     least, most = f"{np.nanmin(worst_mj):.1f}", f"{np.nanmax(worst_mj):.1f}"
-    much = f"{most} mJ" if least == most else f"{least} to {most} mJ, by seed,"
+    much = f"{most} mJ" if least == most else f"{least} mJ in one seed and {most} mJ in another"
     return [
         "In a deep fade a far device has to send at full power for long, whatever it prefers: against a round like its "
-        f"others (the median), one round adds up to {much} to a device's mean under {PROPOSED}."
+        f"others (the median), a device's costliest round raises its mean under {PROPOSED} by at most {much}."
     ]

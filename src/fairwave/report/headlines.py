@@ -116,7 +116,7 @@ def _only_as(headline: Headline) -> str:
     """How a headline is given that the most usual way of averaging does not give."""
     usual, given = next(iter(headline.ways)), headline.agreeing
     others = " or ".join(f"{way} ({headline.brief(way)})" for way in given)
-    return f"The {headline.claim} is the paper's if taken as {others}, and not as {usual} ({headline.brief()})."
+    return f"The {headline.claim} comes near the paper's as {others}, and not as {usual} ({headline.brief()})."
 
 
 def _listed(missing: list[Headline]) -> str:

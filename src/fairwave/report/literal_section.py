@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairwave.extensions import SCHEMES
 from fairwave.metrics.fairness import reward_correlation
 from fairwave.scenario.parameters import STORED, Scenario
 
@@ -30,57 +31,64 @@ def literal_section(results: xr.Dataset) -> str:
 
 
 def consequences(scenario: Scenario, results: xr.Dataset) -> Iterator[str]:
-    """One sentence for each reading of the paper's text that fairwave does not recommend."""
+    """One sentence for each reading of the paper's text that fairwave does not recommend, and what it did here."""
     privacy, learning = scenario.privacy, scenario.learning
     if not (privacy.overwrite_model or privacy.sensitivity_spread or learning.first_model == "zero"):
         return
     for scheme in map(str, results["scheme"].values):
-        track = results.sel(scheme=scheme).mean("seed")
-        if privacy.overwrite_model:
+        track = results.sel(scheme=scheme)
+        noisy = bool(np.nanmax(_levels(track)) > 0.0)
+        if privacy.overwrite_model and noisy:
             yield f"{scheme}: {_overwritten(track)}"
-        if learning.first_model == "zero":
+        if learning.first_model == "zero" and len(learning.layer_sizes) > 2:
             yield f"{scheme}: {_from_zero(track)}"
-        if privacy.local_noise:
+        if privacy.local_noise and noisy and (scheme not in SCHEMES or SCHEMES[scheme].noisy_updates):
             yield f"{scheme}: {_drowned(track, learning.num_parameters())}"
     if privacy.sensitivity_spread:
         yield _fluctuating(results)
 
 
-def _level(track: xr.Dataset) -> np.ndarray:
-    """Noise std of a device without deviation, round by round: the least that any copy had."""
+def _levels(track: xr.Dataset) -> np.ndarray:
+    """Noise std of a device without deviation, for each seed and round: the least that any copy had.
+
+    Noise on updates has the same level.
+    """
     return np.asarray(track["noise_std"].min("device").values, dtype=np.float64)
 
 
 def _overwritten(track: xr.Dataset) -> str:
     """The noise of every round stays in the model."""
-    levels, accuracy = _level(track), track["test_accuracy"].values
-    levels = levels[np.isfinite(levels)]
-    kept = float(np.sqrt(np.sum(levels**2)))
-    known = np.flatnonzero(np.isfinite(accuracy))
-    best = known[np.argmax(accuracy[known])]
+    levels = _levels(track)
+    kept = float(np.sqrt(np.nansum(levels**2, axis=1)).mean())
+    said = (
+        f"the access point goes on from its noisy model, so that the noise of all {levels.shape[1]} rounds adds up in "
+        f"it, to a std of {kept:.3f} per parameter, {kept / np.nanmean(levels):.1f} times that of one release."
+    )
+    known = track["test_accuracy"].mean("seed").dropna("round")
+    if not known.size:
+        return said
+    accuracy, rounds = known.values, known["round"].values
+    best = int(np.argmax(accuracy))
     return (
-        f"the access point goes on from its noisy model, so that the noise of all {levels.size} rounds adds up in it, "
-        f"to a std of {kept:.3f} per parameter, {kept / levels[-1]:.1f} times that of one release. Its test accuracy "
-        f"is {accuracy[known[-1]]:.3f} at the end, and was {accuracy[best]:.3f} at best, in round "
-        f"{int(track['round'].values[best])}."
+        f"{said} Its test accuracy is {accuracy[-1]:.3f} at the end, and was {accuracy[best]:.3f} at best, in round "
+        f"{int(rounds[best])}."
     )
 
 
 def _from_zero(track: xr.Dataset) -> str:
     """A network of zeros has no gradient but in its last bias."""
-    norms = track["update_norm"].mean("device").values
-    later = norms[1] if norms.size > 1 else np.nan
+    norms = track["update_norm"].mean(("seed", "device")).values
+    then = f", that of round 2 {norms[1]:.3g}" if norms.size > 1 else ""
     return (
-        "training starts from zeros, where a network of several layers has a gradient in its last bias alone: the mean "
-        f"update of round 1 has length {norms[0]:.3g}, that of round 2 {later:.3g}, once noise has moved the model. "
-        f"Test accuracy after round 1 is {track['test_accuracy'].values[0]:.3f}."
+        "training starts from zeros, where a network of several layers has a gradient in its last bias alone, until "
+        f"noise moves the model: the mean update of round 1 has length {norms[0]:.3g}{then}."
     )
 
 
 def _drowned(track: xr.Dataset, num_parameters: int) -> str:
     """The noise on updates is far longer than the updates."""
-    noise = _level(track)[:, None] * np.sqrt(num_parameters)
-    ratios = noise / track["update_norm"].values
+    noise = _levels(track)[..., None] * np.sqrt(num_parameters)
+    ratios = noise / track["update_norm"].transpose("seed", "round", "device").values
     ratios = ratios[np.isfinite(ratios)]
     related = reward_correlation(track["local_iterations"].values.ravel(), track["deviation"].values.ravel())
     return (
@@ -94,8 +102,9 @@ def _fluctuating(results: xr.Dataset) -> str:
     """The noise level follows a sensitivity that nothing bounds."""
     levels = results["noise_std"].min("device").values
     levels = levels[np.isfinite(levels) & (levels > 0.0)]
-    span = f"{levels.min():.4f} to {levels.max():.4f}" if levels.size else "zero"
+    span = f", here from {levels.min():.4f} to {levels.max():.4f}" if levels.size else ""
     return (
-        f"The sensitivity differs from round to round, and with it the least noise in a copy (std {span}): a "
-        "sensitivity is a bound over all data, and one that follows the data tells about them."
+        f"The sensitivity differs from round to round, and with it the least noise in a copy{span}. A sensitivity is a "
+        "bound over all data that there could be: one that is measured on the data at hand bounds nothing, and tells "
+        "about them."
     )

@@ -66,7 +66,7 @@ def _headline_sheet(results: xr.Dataset, found: list[Headline]) -> Sheet:
     caption = (
         "Changes are of the proposed scheme against the benchmark of the row, mean and interval over seeds; energies "
         f"over all rounds, losses over the first {last_shown_round(results)}. A headline is missed if no way of "
-        f"averaging comes within a factor of the paper's value that its printed digits allow ({allowed})."
+        f"averaging comes within a factor of the paper's value, which is our choice: {allowed}."
     )
     heads = ("", *(subject(stated) for stated in (*compared, LOSS_STD)), "missed")
     return Sheet("headlines", "Headlines: the proposed scheme", caption, heads, rows)

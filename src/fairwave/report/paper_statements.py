@@ -69,5 +69,5 @@ def _spreads(pair: xr.Dataset, base: str) -> str:
 
 
 def _answer(holds: bool, by_seed: list[bool], numbers: str) -> str:
-    seeds = f" ({sum(by_seed)} of {len(by_seed)} seeds)" if len(by_seed) > 1 else ""
+    seeds = f" (mean of seeds; {sum(by_seed)} of {len(by_seed)} alone)" if len(by_seed) > 1 else ""
     return f"{'yes' if holds else 'no'}{seeds}: {numbers}"

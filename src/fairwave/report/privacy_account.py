@@ -132,10 +132,12 @@ def nominal_of(privacy: Privacy, scheme: str, ledger: Ledger) -> RealisedNominal
 def pools_to_least_noisy(privacy: Privacy, scheme: str) -> bool:
     """Whether pooled copies of a round tell what the least noisy tells: they are nested, or all are one copy.
 
+    All are one copy if it is broadcast, or if the access point sends its own noisy model and adds nothing.
+
     A plugin's scheme that is not loaded is taken to send independent copies, which costs more.
     """
-    one_copy = privacy.broadcast and scheme in SCHEMES and SCHEMES[scheme].same_noise_for_all
-    return privacy.copies == "nested" or bool(one_copy)
+    same_level = scheme in SCHEMES and SCHEMES[scheme].same_noise_for_all
+    return privacy.copies == "nested" or (same_level and (privacy.broadcast or privacy.overwrite_model))
 
 
 def cost(epsilon: float) -> str:

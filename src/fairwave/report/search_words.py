@@ -61,15 +61,17 @@ AVERAGING = {
 }
 """What is read off the same training in several ways."""
 UNKNOWNS = {**TRAINING, **AVERAGING}
+AS_NEAR = 0.05
+"""Distances that differ by less tell nothing apart."""
 
 DEFINITION = (
     "The paper states four numbers and draws six figures whose axes are known. A stated number gives the term "
-    "|ln(ours / paper)| / ln(factor), where the factor, by which ours may differ and still agree, reflects the printed "
-    "digits. An axis gives by how much the curves of both schemes leave it at the worse end, over its height, over "
-    f"{LINE:g}, the width of a line. A term of 1 is where agreement ends. Terms are cut at {CAP:g}, so that one miss "
-    "does not hide the rest; a value that is not finite counts as that. The distance is the root mean square of the "
-    "ten terms. A member fits if no term exceeds 1; one that fits need not have the least distance. Figure 1 is always "
-    f"compared over the first {SHOWN_ROUNDS} rounds, those that the paper shows."
+    "|ln(ours / paper)| / ln(factor), where the factor, by which ours may differ and still agree, is our choice, "
+    "about as wide as seeds differ. An axis gives by how much the curves of both schemes leave it at the worse end, "
+    f"over its height, over {LINE:g}, the width of a line. A term of 1 is where agreement ends. Terms are cut at "
+    f"{CAP:g}, so that one miss does not hide the rest; a value that is not finite counts as that. The distance is the "
+    "root mean square of the ten terms. A member fits if no term exceeds 1; one that fits need not have the least "
+    f"distance. Figure 1 is always compared over the first {SHOWN_ROUNDS} rounds, those that the paper shows."
 )
 
 
@@ -140,7 +142,21 @@ def answer(ranking: Sequence[Member], total: int) -> str:
     return (
         f"None of {total:,} members fits everything that the paper publishes. The nearest (distance "
         f"{best.distance:.2f}) misses {misses_in_words(best)}: {training_in_words(best)}; {averaging_in_words(best)}."
+        f"{_as_near(ranking, best)}"
     )
+
+
+def _as_near(ranking: Sequence[Member], best: Member) -> str:
+    """Which unknowns the paper does not tell apart: another value is as near, up to what seeds may change."""
+    open_still = [
+        UNKNOWNS[name].title
+        for name in UNKNOWNS
+        if any(
+            member.readings[name] != best.readings[name] and member.distance - best.distance < AS_NEAR
+            for member in ranking
+        )
+    ]
+    return f" Another reading comes as near, within {AS_NEAR:g}, of: {', '.join(open_still)}." if open_still else ""
 
 
 def best_of_each_training(ranking: Sequence[Member]) -> list[Member]:

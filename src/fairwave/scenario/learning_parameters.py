@@ -46,7 +46,7 @@ class Learning(Group):
     strong_convexity: Positive | None = None
     """Strong convexity mu, if known; needed together with smoothness."""
     local_accuracy: Annotated[float, *one(Limit(NUMBER, 1e-12, 1.0 - 1e-12, low_allowed=True))] | None = None
-    """Accuracy Phi of the local problem: devices do at least the iterations that Theorem 1 asks for it."""
+    """Accuracy Phi: devices do at least what Theorem 1 asks for it, which is about convex losses and full gradients."""
     convergence: Literal["corrected", "printed"] = "corrected"
     """Form of Theorem 1: what can be proved, or what the paper prints."""
     first_model: Literal["random", "zero"] = "random"

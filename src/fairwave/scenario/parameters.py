@@ -33,6 +33,7 @@ from fairwave.scenario.quantity import (
     Limit,
     NonNegative,
     NonNegativeEach,
+    PerDevice,
     Positive,
     Power,
     PowerDensity,
@@ -41,10 +42,11 @@ from fairwave.scenario.quantity import (
     RatioEach,
     ShareEach,
     Time,
+    each,
     one,
     whole,
 )
-from fairwave.units import NUMBER
+from fairwave.units import ENERGY, NUMBER
 
 STORED = "stored"
 """Validation context of a scenario that comes out of a run's file."""
@@ -130,7 +132,7 @@ class Utility(Group):
     """Utility-energy parameter varrho; the utility's cost term peaks at half of it."""
     effort_scale: NonNegativeEach
     """First guess of beta1, the deviation expected without any work."""
-    effort_decay_j: EnergyEach
+    effort_decay_j: Annotated[PerDevice, *each(Limit(ENERGY, 1e-12, low_allowed=True))]
     """First guess of beta2, the compute energy that divides the deviation by e."""
     effort_fit: Literal["paper", "prior", "window"]
     """How beta1 and beta2 follow the observed deviations."""
@@ -241,6 +243,15 @@ class Scenario(Group):
                     f"cheating.adversaries: device {missing[0]} for '{entry.behaviour}', and the cell has "
                     f"{self.cell.num_devices}, numbered from 0; choose among them"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _global_problem_stays_the_same(self) -> Scenario:
+        if self.run.global_accuracy is not None and self.data.refreshed_samples:
+            raise ValueError(
+                f"run.global_accuracy {self.run.global_accuracy:g} with data.refreshed_samples "
+                f"{self.data.refreshed_samples}: other data are another problem with another optimum; leave one out"
+            )
         return self
 
     @model_validator(mode="after")

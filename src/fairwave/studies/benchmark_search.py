@@ -1,8 +1,8 @@
 """What the paper does not say about its training, as a finite family of readings; and the runs that cover all of it.
 
 Readings share tracks. The proposed scheme knows nothing of the benchmark's power, and one copy for all concerns only
-schemes with the same noise level for all. Benchmarks have no effort model. An access point that overwrites its model
-with a noisy one has but one model to send.
+schemes with the same noise level for all. Benchmarks choose without an effort model. An access point that overwrites
+its model with a noisy one sends that to all devices of a benchmark, and adds what a copy of the proposed scheme lacks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,14 @@ NOISE: dict[str, tuple[str, ...]] = {
 Either it keeps the true model and sends every device a copy with a draw of its own, or the benchmark's devices one copy
 for all; or it overwrites its model with the noisy one.
 """
-SEARCHED = ("privacy.local_noise", "privacy.broadcast", "privacy.overwrite_model", "utility.effort_fit")
+SEARCHED = (
+    "privacy.mode",
+    "privacy.local_noise",
+    "privacy.copies",
+    "privacy.broadcast",
+    "privacy.overwrite_model",
+    "utility.effort_fit",
+)
 """Settings that the search has values of its own for."""
 
 

@@ -21,6 +21,7 @@ from fairwave.metrics.published import (
     GAP_AVERAGING,
     LOSS_AXIS,
     SHOWN_ROUNDS,
+    SIMILAR_SPREADS,
     SPREAD_AVERAGING,
     STATEMENTS,
     EnergySpread,
@@ -37,9 +38,6 @@ from fairwave.studies.benchmark_search import PROPOSED, Training, trainings
 
 if TYPE_CHECKING:
     import xarray as xr
-
-SIMILAR_SPREADS = "loss spreads are similar"
-"""A statement about losses, beside those about curves over path loss."""
 
 
 class EnergyReading(NamedTuple):

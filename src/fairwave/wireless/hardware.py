@@ -16,6 +16,8 @@ from fairwave.wireless.physical_device import Device
 from fairwave.wireless.placement import placed
 
 MOST_ITERATIONS = 1e9
+LEAST_ASKED_BY = "compute.min_iterations, or learning.local_accuracy"
+"""What a device's fewest iterations follow from."""
 MOST_NAMED = 20
 """Devices that an error names one by one."""
 
@@ -85,9 +87,10 @@ def refuse_slow(device: Device) -> None:
         more = f" and {late.size - MOST_NAMED} more" if late.size > MOST_NAMED else ""
         listed = ", ".join(map(str, late[:MOST_NAMED])) + more
         who = f"device {listed} has done its" if late.size == 1 else f"devices {listed} have done their"
+        least = float(np.max(np.asarray(device.min_iterations)))
         raise ScenarioError(
-            f"cell.deadline_s: {float(device.deadline_s):g} s is over before {who} compute.min_iterations; lengthen "
-            "the deadline or lower min_iterations"
+            f"cell.deadline_s: {float(device.deadline_s):g} s is over before {who} fewest iterations, up to {least:g} "
+            f"({LEAST_ASKED_BY}); lengthen the deadline or ask for fewer"
         )
 
 
@@ -103,5 +106,6 @@ def _check(arrays: dict[str, FloatColumn]) -> None:
     capped = np.flatnonzero(np.atleast_1d(arrays["max_iterations"] < arrays["min_iterations"]))
     if capped.size:
         raise ScenarioError(
-            f"compute.max_iterations: below min_iterations for device {capped[0]}; raise the one or lower the other"
+            f"compute.max_iterations: below the fewest iterations of device {capped[0]} ({LEAST_ASKED_BY}); raise the "
+            "one or lower the other"
         )

@@ -52,7 +52,9 @@ def test_devices_plan_with_it():
 
 
 def test_an_accuracy_that_no_iterations_reach_is_refused():
-    with pytest.raises(ScenarioError, match=r"local_accuracy: 0.1 is promised by no number.*learning rate below 0.1"):
+    with pytest.raises(
+        ScenarioError, match=r"'corrected' gives no number of iterations for 0.1: .*learning rate below 0.1"
+    ):
         needed("learning.local_accuracy=0.1", "learning.learning_rate=0.2")
 
 

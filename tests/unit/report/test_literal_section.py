@@ -43,18 +43,34 @@ def said(results: xr.Dataset, *overrides: str, preset: str = "paper-literal") ->
 def test_every_reading_has_its_sentence(results):
     overwritten, zero, noise, fluctuating = said(results)
     assert "noise of all 9 rounds adds up in it, to a std of 0.150 per parameter, 3.0 times" in overwritten
+    assert said(results.assign(test_accuracy=np.nan * results["test_accuracy"]))[0].endswith("one release.")
     assert "is 0.200 at the end, and was 0.800 at best, in round 3" in overwritten
-    assert "round 1 has length 0.01, that of round 2 0.5" in zero and "after round 1 is 0.100" in zero
+    assert "round 1 has length 0.01, that of round 2 0.5" in zero
     # 0.05 * sqrt(109,386) = 16.5 over 0.5 and over 0.01
     assert "33 to 1654 times as long" in noise and "its deviation is -1.00" in noise
-    assert "std 0.0500 to 0.0500" in fluctuating
+    assert "here from 0.0500 to 0.0500" in fluctuating
 
 
 def test_a_sentence_follows_its_setting_and_its_number(results):
     assert [line for line in said(results, "privacy.overwrite_model=false") if "noisy model" in line] == []
     assert [line for line in said(results, "learning.first_model=random") if "zeros" in line] == []
+    one_layer = said(results, "learning.model=softmax", "learning.layer_sizes=[784, 10]")
+    assert [line for line in one_layer if "zeros" in line] == []
+    quiet = results.assign(noise_std=0.0 * results["noise_std"]).assign_coords(scheme=["no_privacy"])
+    assert [line.split(":")[0] for line in said(quiet)] == [
+        "no_privacy",
+        "The sensitivity differs from round to "
+        + ("round, and with it the least noise in a copy. A sensitivity is a bound over all data that there could be"),
+    ]
     louder = results.assign(noise_std=2.0 * results["noise_std"])
     assert "std of 0.300 per parameter" in said(louder)[0]
+
+
+def test_the_level_is_taken_seed_by_seed(results):
+    """Another device is the best in each seed: the mean over seeds of every device is above the level."""
+    mixed = results.copy(deep=True)
+    mixed["noise_std"].values[0, 1] = LEVEL * np.array([2.0, 1.0, 1.5, 2.5])
+    assert "std of 0.150 per parameter, 3.0 times" in said(mixed)[0]
 
 
 def test_the_recommended_readings_have_no_section(results):
