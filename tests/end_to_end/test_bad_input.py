@@ -95,6 +95,12 @@ SCENARIOS = {
     "estimate drowned": (PAPER + b"[radio]\nchannel_error_std = 1\n", "drowns the channel"),
     "constants apart": (PAPER + b"[learning]\nsmoothness = 1\n", "go together"),
     "mu above L": (PAPER + b"[learning]\nsmoothness = 1\nstrong_convexity = 2\n", "exceeds smoothness"),
+    "accuracy of other data": (
+        PAPER + b"[data]\nsamples_per_device = 100\nrefreshed_samples = 5\n"
+        b"[run]\nglobal_accuracy = 0.1\noptimal_loss = 0.1\n",
+        "other data are another problem",
+    ),
+    "decay below all energies": (PAPER + b"[utility]\neffort_decay_j = 1e-13\n", "at least 1e-12 J"),
     "layer of nothing": (PAPER + b"[learning]\nlayer_sizes = [784, 0, 10]\n", "learning.layer_sizes"),
     "negative seed": (PAPER + b"[run]\nseed = -1\n", "run.seed"),
 }

@@ -99,6 +99,10 @@ def test_fashion_like_idx_files(tmp_path: Path):
             "is over before devices 0, 1, 2, 3 have done their fewest iterations, up to",
         ),
         (["compute.min_iterations=[10, 10, 1000, 10]"], "is over before device 2 has done its"),
+        (
+            ["learning.smoothness=1", "learning.strong_convexity=0.1", "learning.local_accuracy=0.5"],
+            r"fewest iterations, up to 348 \(compute.min_iterations, or learning.local_accuracy\)",
+        ),
     ],
 )
 def test_refused_in_one_line(overrides, said):

@@ -14,6 +14,8 @@ from fairwave.privacy.exposure import exposures
 from fairwave.privacy.ledger import ReleaseEvent, event
 from fairwave.privacy.nominal_totals import realised_nominal
 from fairwave.privacy.spending import Account, Spending, received_by
+from fairwave.report.privacy_account import pools_to_least_noisy
+from fairwave.scenario.loading import load_scenario
 
 DELTA = 1e-5
 DEVICES = np.arange(3)
@@ -159,6 +161,14 @@ def test_nominal_totals_of_the_paper():
     assert nested.together == pytest.approx(15.0692696, rel=1e-7) and apart.together == pytest.approx(75.0, abs=0.05)
     assert realised_nominal(copies(np.zeros((3, 2))), 0.01, DELTA, least_noisy=True) is None
     assert realised_nominal([], 0.01, DELTA, least_noisy=True) is None
+
+
+def test_copies_of_an_overwritten_model_are_one_where_no_noise_is_added():
+    """The benchmark sends the noisy model itself to everybody, so that pooling tells nobody more."""
+    printed, paper = (load_scenario(name).privacy for name in ("paper-literal", "paper"))
+    overwritten = printed.model_copy(update={"broadcast": False})
+    assert pools_to_least_noisy(overwritten, "max_power") and not pools_to_least_noisy(overwritten, "proposed")
+    assert not pools_to_least_noisy(paper, "max_power")
 
 
 def test_members_who_take_turns_know_more_than_each_of_them():
