@@ -15,12 +15,13 @@ from fairwave.data.sources import DataSet, load
 from fairwave.errors import FederationError, ScenarioError, SolveError
 from fairwave.federate.client import DeviceClient
 from fairwave.federate.client_data import agreed_counts, own_samples
-from fairwave.federate.client_state import DIGEST, ClientStateFile, _digest, replace_file
+from fairwave.federate.client_state import DIGEST, ClientStateFile, _digest
 from fairwave.federate.meter import Meter
 from fairwave.federate.protocol import Phase, Status, Task
 from fairwave.federate.settings import Settings
 from fairwave.federate.setup import access_point, device_client
 from fairwave.learning.named_arrays import NamedArrays, named_arrays
+from fairwave.private_files import replace_file
 from fairwave.runs.experiment import Experiment
 from fairwave.runs.faults import Fault
 from fairwave.runs.order import Track

@@ -33,7 +33,7 @@ from fairwave.engine.device_side import (
 )
 from fairwave.engine.round_record import FROM_PLAN
 from fairwave.federate.client_data import OwnSamples
-from fairwave.federate.client_state import ClientState, ClientStateFile, on_host, replace_file
+from fairwave.federate.client_state import ClientState, ClientStateFile, on_host
 from fairwave.federate.device_account import locked_beside
 from fairwave.federate.device_charges import DeviceCharges
 from fairwave.federate.device_log import note
@@ -52,6 +52,7 @@ from fairwave.policy.effort_fit import fit_effort, no_memory
 from fairwave.policy.fleet import Fleet, fleet
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.privacy.privacy_filter import Budget
+from fairwave.private_files import replace_file
 from fairwave.scenario.mobility_laws import Radial
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues

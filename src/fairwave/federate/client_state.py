@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
 import secrets
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from fairwave.learning.model import Tree
 from fairwave.learning.named_arrays import NamedArrays, named_arrays, tree_of
 from fairwave.policy.effort import finite_log
 from fairwave.policy.effort_fit import EffortMemory
+from fairwave.private_files import replace_file
 from fairwave.runs.packing import pack, unpack
 
 _NUMBERS = ("name", "round", "spent", "gradients", "steps_left", "secret")
@@ -119,21 +119,6 @@ class ClientStateFile:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         content = pack(held)
         replace_file(self._path, _digest(content) + content)
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a private file so that it is whole at any moment, and stays."""
-    unfinished = path.with_name(f"{path.name}.new")
-    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
-        handle.write(content)
-        handle.flush()
-        os.fsync(handle.fileno())
-    unfinished.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _digest(content: bytes) -> bytes:

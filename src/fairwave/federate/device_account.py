@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fairwave.errors import FederationError
-from fairwave.federate.client_state import replace_file
 from fairwave.privacy.accounting import Kind
 from fairwave.privacy.privacy_filter import Budget
+from fairwave.private_files import replace_file
 
 FORMAT = 1
 FILE, _LOCK = "account.json", "lock"

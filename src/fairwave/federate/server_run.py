@@ -22,9 +22,9 @@ from fairwave.engine.round_record import Arrays, mean_of_participants
 from fairwave.engine.state import ServerState
 from fairwave.errors import StoreError
 from fairwave.federate.agreement import Agreement, refuse_several
-from fairwave.federate.client_state import replace_file
 from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
+from fairwave.private_files import replace_file
 from fairwave.runs.database import damaged, locked
 from fairwave.runs.folder import (
     DEVICES,

@@ -10,7 +10,7 @@ import hashlib
 from pathlib import Path
 
 from fairwave.errors import OutputError
-from fairwave.private_files import as_private_as_its_folder
+from fairwave.private_files import as_private_as_its_folder, replace_file
 from fairwave.runs.database import damaged
 
 FILE = "run.seal"
@@ -20,20 +20,26 @@ def seal(database: Path) -> None:
     """Write the seal of a file that nobody is writing to."""
     path = database.parent / FILE
     try:
-        path.write_text(_of(database), encoding="ascii")
+        replace_file(path, _of(database).encode(), mode=0o666)
         as_private_as_its_folder(path)
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror}); make room: the run itself is safe") from None
+        raise OutputError(
+            f"{path}: cannot be written ({error.strerror}); make room: the run itself is safe, and is sealed when it "
+            "is next written to"
+        ) from None
 
 
 def check_seal(database: Path) -> None:
     """Refuse a file that differs from its seal. To be called while SQLite does not have the file open.
 
-    Closing a file ends all locks that the process holds on it, SQLite's too.
+    Closing a file ends all locks that the process holds on it, SQLite's too. A seal that was cut short, as a full disk
+    leaves it, counts as none: the digests inside the file are checked all the same.
     """
     path = database.parent / FILE
     try:
-        if path.read_bytes() == _of(database).encode() or not path.exists():  # or a writer has just come
+        found, expected = path.read_bytes(), _of(database).encode()
+        cut_short = len(found) < len(expected)
+        if found == expected or cut_short or not path.exists():  # or a writer has just come
             return
     except FileNotFoundError:
         return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -180,6 +182,35 @@ def test_a_full_disk_keeps_all_stored_rounds(tmp_path: Path):
     store.close()
     before = filled(tmp_path / "b")
     assert content(folder) == content(before)
+
+
+def test_a_disk_that_is_full_at_the_seal_leaves_none_and_the_run_goes_on(tmp_path: Path, monkeypatch):
+    """The seal is written last. Half of one, or an empty one, must never make a sound run look damaged."""
+    folder = filled(tmp_path / "a")
+    store = RunStore(folder, write=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", _no_space)
+        with pytest.raises(OutputError, match=r"run.seal: cannot be written .*the run itself is safe"):
+            store.close()
+    assert sorted(path.name for path in folder.iterdir() if path.name.startswith("run.seal")) == []
+    before = content(folder)
+    RunStore(folder, write=True).close()
+    assert (folder / "run.seal").stat().st_size == 129
+    assert content(folder) == before
+
+
+@pytest.mark.parametrize("length", [0, 1, 128])
+def test_a_seal_that_was_cut_short_counts_as_none(tmp_path: Path, length: int):
+    folder = filled(tmp_path / "a")
+    seal, before = folder / "run.seal", content(folder)
+    seal.write_bytes(seal.read_bytes()[:length])
+    assert content(folder) == before
+    RunStore(folder, write=True).close()
+    assert seal.stat().st_size == 129 and content(folder) == before
+
+
+def _no_space(_: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_two_writers_are_kept_apart(tmp_path: Path):
