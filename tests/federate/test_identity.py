@@ -15,6 +15,7 @@ from fairwave.federate.credentials import make_device_key
 from fairwave.federate.device_keys import KnownKeys
 from fairwave.federate.flower_records import HELLO
 from fairwave.federate.in_process import LocalGrid, identity
+from fairwave.federate.messaging import Exchanges
 from fairwave.federate.protocol import VERSION
 from tests.federate.parties import REPEATABLE, Agreement, tiny
 
@@ -67,7 +68,11 @@ def test_the_right_key_is_admitted_and_every_other_refused(tmp_path: Path) -> No
         },
     )
     connections = Connections(
-        crowd, 3, KnownKeys(tmp_path / "known_keys"), 5.0, lambda event, **more: said.append(f"{event} {more}")
+        Exchanges(crowd),
+        3,
+        KnownKeys(tmp_path / "known_keys"),
+        5.0,
+        lambda event, **more: said.append(f"{event} {more}"),
     )
     assert connections.update() == {0: 11}
     assert sum("no proof that the node holds its key" in line for line in said) == 2
@@ -90,15 +95,15 @@ def test_a_signature_for_another_question_is_worthless(tmp_path: Path) -> None:
 
     crowd = Crowd(Replays(), {21: {"partition-id": 0, "key": str(keys[0])}})
     known_keys = KnownKeys(tmp_path / "known_keys")
-    assert Connections(crowd, 1, known_keys, 5.0, lambda event, **more: None).update() == {0: 21}
-    assert Connections(crowd, 1, known_keys, 5.0, lambda event, **more: None).update() == {}
+    assert Connections(Exchanges(crowd), 1, known_keys, 5.0, lambda event, **more: None).update() == {0: 21}
+    assert Connections(Exchanges(crowd), 1, known_keys, 5.0, lambda event, **more: None).update() == {}
 
 
 def test_a_device_comes_back_under_another_node() -> None:
     crowd = Crowd(_app(), {31: {"partition-id": 0}, 32: {"partition-id": 0}})
     crowd.there = {31}
     said: list[str] = []
-    connections = Connections(crowd, 1, None, 5.0, lambda event, **more: said.append(f"{event} {more}"))
+    connections = Connections(Exchanges(crowd), 1, None, 5.0, lambda event, **more: said.append(f"{event} {more}"))
     assert connections.update() == {0: 31}
     crowd.there = {31, 32}
     assert connections.update() == {0: 31}
@@ -120,7 +125,9 @@ def test_a_node_that_does_not_introduce_itself_properly_is_refused(told: dict[st
             return Message(content, reply_to=message)
 
     said: list[str] = []
-    connections = Connections(Crowd(Rude(), {41: {}}), 1, None, 5.0, lambda event, **more: said.append(event))
+    connections = Connections(
+        Exchanges(Crowd(Rude(), {41: {}})), 1, None, 5.0, lambda event, **more: said.append(event)
+    )
     assert connections.update() == {}
     assert said == ["refused"]
 
@@ -135,6 +142,8 @@ def test_a_node_that_cannot_answer_yet_is_asked_again() -> None:
                 raise RuntimeError
             return _app()(message, context)
 
-    connections = Connections(Crowd(Slow(), {51: {"partition-id": 0}}), 1, None, 5.0, lambda event, **more: None)
+    connections = Connections(
+        Exchanges(Crowd(Slow(), {51: {"partition-id": 0}})), 1, None, 5.0, lambda event, **more: None
+    )
     assert connections.update() == {}
     assert connections.update() == {0: 51}

@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable
 
 from flwr.app import ConfigRecord, Message, RecordDict
-from flwr.serverapp import Grid
 
 from fairwave.federate.device_keys import KnownKeys
 from fairwave.federate.flower_records import HELLO, Unreadable, value
-from fairwave.federate.messaging import exchange
+from fairwave.federate.messaging import Exchanges
 from fairwave.federate.protocol import VERSION
 
 GREETING = "query.hello"
@@ -22,10 +21,15 @@ class Connections:
     """The devices that are connected."""
 
     def __init__(
-        self, grid: Grid, num_devices: int, known_keys: KnownKeys | None, deadline_s: float, log: Callable[..., None]
+        self,
+        exchanges: Exchanges,
+        num_devices: int,
+        known_keys: KnownKeys | None,
+        deadline_s: float,
+        log: Callable[..., None],
     ) -> None:
         """With known keys, a device must prove that it holds its key; without, its word is taken."""
-        self._grid, self._num_devices, self._known_keys, self._log = grid, num_devices, known_keys, log
+        self._exchanges, self._num_devices, self._known_keys, self._log = exchanges, num_devices, known_keys, log
         self._deadline_s = min(deadline_s, _PATIENCE_S)
         self._node_of: dict[int, int] = {}
         self._refused: set[int] = set()
@@ -36,7 +40,7 @@ class Connections:
 
     def update(self) -> dict[int, int]:
         """The node of every device that is connected now; nodes that are new are asked who they are."""
-        there = set(self._grid.get_node_ids())
+        there = set(self._exchanges.grid.get_node_ids())
         self._node_of = {device: node for device, node in self._node_of.items() if node in there}
         self._refused &= there
         # Whoever was second is asked again once the first has gone: it may be the same device after a crash.
@@ -47,7 +51,7 @@ class Connections:
         if new:
             question = secrets.token_bytes(16)
             greeting = {node: _greeting(question) for node in new}
-            replies = exchange(self._grid, greeting, GREETING, "hello", self._deadline_s)
+            replies = self._exchanges.exchange(greeting, GREETING, "hello", self._deadline_s)
             self._silent |= dict.fromkeys(set(new) - set(replies), time.monotonic() + _PATIENCE_S)
             for node, reply in replies.items():
                 self._admit(node, reply, question)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 from flwr.app import RecordDict
-from flwr.serverapp import Grid
 
 from fairwave.engine.end_reasons import end_reason
 from fairwave.engine.invitation import Invitation
@@ -23,7 +22,7 @@ from fairwave.federate.answer_checks import Expected
 from fairwave.federate.connections import Connections
 from fairwave.federate.flower_records import task_to_records
 from fairwave.federate.log_lines import faults_in_words
-from fairwave.federate.messaging import exchange, failure, read
+from fairwave.federate.messaging import Exchanges, failure, read
 from fairwave.federate.protocol import Phase, Status, Task
 from fairwave.federate.server_round import (
     Answers,
@@ -62,14 +61,15 @@ class Rounds:
     def __init__(
         self,
         agreement: Agreement,
-        grid: Grid,
+        exchanges: Exchanges,
         server_run: ServerRun,
         connections: Connections,
         point: AccessPoint,
         track: Track,
     ) -> None:
         self._agreement, self._settings = agreement, agreement.settings
-        self._grid, self._server_run, self._connections, self._point = grid, server_run, connections, point
+        self._exchanges, self._server_run = exchanges, server_run
+        self._connections, self._point = connections, point
         self._track = track
         self._charges, self._per_try = StepCharges(0), per_try(point)
         self._exhausted = np.zeros(0, bool)
@@ -172,7 +172,7 @@ class Rounds:
         like = named_arrays(current.server.global_params)
         begun, answers = time.monotonic(), {}
         contents: dict[int, RecordDict] = {current.nodes[k]: task_to_records(task) for k, task in tasks.items()}
-        replies = exchange(self._grid, contents, f"train.{phase}", str(current.number), self._settings.deadline_s)
+        replies = self._exchanges.exchange(contents, f"train.{phase}", str(current.number), self._settings.deadline_s)
         for device in tasks:
             expected = Expected(current.number, int(self._point.counts[device]), like, self._settings.max_norm)
             reply = replies.get(current.nodes[device])

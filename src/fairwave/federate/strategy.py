@@ -15,6 +15,7 @@ from fairwave.federate.agreement import Agreement
 from fairwave.federate.connections import Connections
 from fairwave.federate.device_keys import KnownKeys
 from fairwave.federate.flower_records import to_arrays
+from fairwave.federate.messaging import Exchanges
 from fairwave.federate.rounds import Rounds
 from fairwave.federate.server_run import OnLogLine, ServerRun
 from fairwave.federate.setup import access_point, fingerprint, layout
@@ -53,15 +54,16 @@ class UtilityFair(Strategy):
         experiment = Experiment(order)
         result = Result()
         with ServerRun(self._folder, self._agreement, self._command, self._on_line) as server_run:
+            exchanges = Exchanges(grid)
             connections = Connections(
-                grid, order.scenario.cell.num_devices, self._known_keys, settings.deadline_s, server_run.log
+                exchanges, order.scenario.cell.num_devices, self._known_keys, settings.deadline_s, server_run.log
             )
             try:
                 for track in order.tracks():
                     secret = None if settings.noise == "simulation" else server_run.secret(track)
                     point = access_point(experiment, track, secret)
                     server_run.store.begin(track, fingerprint(experiment, point), layout(point))
-                    last = Rounds(self._agreement, grid, server_run, connections, point, track).run()
+                    last = Rounds(self._agreement, exchanges, server_run, connections, point, track).run()
                     result.arrays = to_arrays(named_arrays(last.global_params))
             except FairwaveError as error:  # Flower keeps what a ServerApp raises to itself
                 server_run.log("failed", why=str(error))
