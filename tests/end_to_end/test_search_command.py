@@ -44,6 +44,7 @@ class Stopped(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_family")
 def test_an_interrupted_search_goes_on_to_the_same_file(cli, tmp_path):
     whole, halves = tmp_path / "whole", tmp_path / "halves"

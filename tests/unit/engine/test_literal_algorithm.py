@@ -66,6 +66,7 @@ def test_the_proposed_scheme_fills_copies_up_to_their_level():
     np.testing.assert_allclose(added[others].std(axis=1), wanted[others], rtol=5 / np.sqrt(2 * added.shape[1]))
 
 
+@pytest.mark.slow
 def test_the_noise_of_all_rounds_adds_up():
     """With a learning rate that moves nothing, the model walks: its distance grows with the square root of rounds."""
     run = clusters_cell("max_power", SHAPE, OVERWRITE, rate=1e-9)
@@ -103,6 +104,7 @@ def test_the_sensitivity_moves_from_round_to_round_and_all_follow_it():
     assert (np.abs(factors[0] - 1.0) <= 0.5).all() and len(set(factors[0])) == 6 and np.ptp(factors[0]) > 0.2
 
 
+@pytest.mark.slow
 def test_devices_add_the_noise_that_the_ledger_tells():
     """An update with noise, less the one without, has the round's std."""
     seen = {}
