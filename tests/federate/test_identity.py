@@ -9,6 +9,7 @@ import pytest
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
+from fairwave.errors import FederationError
 from fairwave.federate.client_app import app_of
 from fairwave.federate.connections import Connections
 from fairwave.federate.credentials import make_device_key
@@ -112,6 +113,22 @@ def test_a_device_comes_back_under_another_node() -> None:
     assert len(said) == 2  # it is not asked in every round
     crowd.there = {32}
     assert connections.update() == {0: 32}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("notes.pub", "ssh-ed25519 AAAA", r"notes.pub: is not called by a device's number; rename it to NUMBER.pub"),
+        ("-1.pub", "ssh-ed25519 AAAA", r"-1.pub: is not called by a device's number"),
+        ("1.pub", "half a key", r"1.pub: no public key of a device; bring it back"),
+        ("1.pub", "", r"1.pub: no public key of a device"),
+    ],
+)
+def test_a_stray_file_among_the_keys_is_named(tmp_path: Path, name: str, text: str, said: str) -> None:
+    _keys(tmp_path, 1)
+    (tmp_path / "known_keys" / name).write_text(text)
+    with pytest.raises(FederationError, match=said):
+        KnownKeys(tmp_path / "known_keys")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -17,9 +17,7 @@ class KnownKeys:
     """A folder of public keys, `0.pub` for device 0."""
 
     def __init__(self, folder: Path) -> None:
-        self._keys = {
-            int(path.stem): serialization.load_ssh_public_key(path.read_bytes()) for path in folder.glob("*.pub")
-        }
+        self._keys = dict(_known_key(path) for path in sorted(folder.glob("*.pub")))
         if not self._keys:
             raise FederationError(f"{folder}: holds no public key; give each device's as NUMBER.pub")
 
@@ -33,6 +31,18 @@ class KnownKeys:
         except InvalidSignature:
             return False
         return True
+
+
+def _known_key(path: Path) -> tuple[int, serialization.SSHPublicKeyTypes]:
+    """A device's number and its key, from a file that is called by the number."""
+    if not (path.stem.isascii() and path.stem.isdecimal()):
+        raise FederationError(f"{path}: is not called by a device's number; rename it to NUMBER.pub, or take it away")
+    try:
+        return int(path.stem), serialization.load_ssh_public_key(path.read_bytes())
+    except (ValueError, UnsupportedAlgorithm, OSError):
+        raise FederationError(
+            f"{path}: no public key of a device; bring it back from the device, or take it away"
+        ) from None
 
 
 def sign(key_file: Path, device: int, question: bytes) -> bytes:

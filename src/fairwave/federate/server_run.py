@@ -183,8 +183,8 @@ class ServerRun:
             scheme=track.scheme,
             seed=track.seed,
             round=number + 1,
-            loss=None if np.isnan(loss) else loss,
-            test_accuracy=None if np.isnan(accuracy) else accuracy,
+            loss=loss if np.isfinite(loss) else None,
+            test_accuracy=accuracy if np.isfinite(accuracy) else None,
             delivered=int(np.sum(arrays["delivered"])),
             faults=dict(faults),
             seconds=round(float(arrays["round_s"]), 3),
@@ -195,7 +195,7 @@ def log_line(folder: Path, event: str, **details: object) -> dict[str, Any]:
     """A line of a federation's log: one JSON object, written at once."""
     line = {"time": round(time.time(), 3), "event": event, **details}
     with (folder / LOG).open("a", encoding="utf-8") as handle:
-        handle.write(json.dumps(line) + "\n")
+        handle.write(json.dumps(line, allow_nan=False) + "\n")
     return line
 
 
