@@ -17,7 +17,7 @@ from fairwave.runs.order import Track
 def test_a_loss_that_is_not_finite_is_null(tmp_path: Path, loss: float) -> None:
     run = SimpleNamespace(log=lambda event, **details: log_line(tmp_path, event, **details))
     arrays = {
-        "loss": np.array([loss, 1.0]) if loss == loss else np.array([np.nan, np.nan]),
+        "loss": np.array([loss, np.nan if np.isnan(loss) else 1.0]),
         "test_accuracy": np.array(np.nan),
         "delivered": np.ones(2, bool),
         "round_s": np.array(1.5),
