@@ -9,6 +9,7 @@ between `<!-- search: NAME -->` and `<!-- end -->`.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 from collections.abc import Sequence
@@ -17,27 +18,17 @@ from pathlib import Path
 from fairwave.errors import FairwaveError
 from fairwave.metrics.paper_distance import Member
 from fairwave.report.search_file import read_search
-from fairwave.report.search_words import (
-    TRAINING,
-    UNKNOWNS,
-    answer,
-    averaging_in_words,
-    best_member,
-    best_of_each_training,
-    best_with,
-    misses_in_words,
-    ours_in_words,
-    paper_in_words,
-    published_in_words,
-    value_in_words,
-)
+from fairwave.report.search_sheets import search_sheets
+from fairwave.report.search_words import UNKNOWNS, answer, best_of_each_training, best_with
+from fairwave.report.tables import sheet_markdown
 from fairwave.scenario.loading import load_scenario
 from fairwave.studies.search_members import family_size
 
 DOCS = Path(__file__).parent
 PAGE, ROWS = DOCS / "search.md", DOCS / "search.csv"
 PLACE = re.compile(r"(<!-- search: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-MOST_ROWS = 12
+MOST_ROWS = 24
+"""Of the longest table, the nearest trainings are enough."""
 
 
 def shown(ranking: Sequence[Member]) -> list[int]:
@@ -61,40 +52,8 @@ def table(name: str, ranking: Sequence[Member], total: int) -> str:
     """What stands in one place of the page."""
     if name == "answer":
         return answer(ranking, total) + "\n"
-    heads, rows = {"best": _best, "terms": _terms, "unknowns": _unknowns}[name](ranking)
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in (heads, ["---"] * len(heads), *rows))
-
-
-def _best(ranking: Sequence[Member]) -> tuple[list[str], list[list[str]]]:
-    heads = ["Distance", *(UNKNOWNS[name].title.capitalize() for name in TRAINING), "Averages", "Misses (term)"]
-    rows = [
-        [
-            f"{member.distance:.2f}",
-            *(f"`{member.readings[name]}`" for name in TRAINING),
-            averaging_in_words(member),
-            misses_in_words(member),
-        ]
-        for member in best_of_each_training(ranking)[:MOST_ROWS]
-    ]
-    return heads, rows
-
-
-def _terms(ranking: Sequence[Member]) -> tuple[list[str], list[list[str]]]:
-    best = best_member(ranking)
-    rows = [
-        [published_in_words(name), paper_in_words(name), ours_in_words(name, best), f"{size:.2f}"]
-        for name, size in best.terms.items()
-    ]
-    return ["Published", "Paper", "Best member", "Term"], rows
-
-
-def _unknowns(ranking: Sequence[Member]) -> tuple[list[str], list[list[str]]]:
-    rows = [
-        [UNKNOWNS[unknown].title, value_in_words(unknown, value), f"{best.distance:.2f}", misses_in_words(best)]
-        for unknown in UNKNOWNS
-        for value, best in best_with(ranking, unknown).items()
-    ]
-    return ["Unknown", "Read as", "Least distance", "Which misses (term)"], rows
+    sheet = search_sheets(ranking)[name]
+    return sheet_markdown(dataclasses.replace(sheet, rows=sheet.rows[:MOST_ROWS]))
 
 
 def written(page: str, rows: Path, total: int) -> str:

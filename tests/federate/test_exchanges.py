@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 from flwr.app import Message, RecordDict
-from flwr.serverapp import Grid
+from flwr.clientapp import ClientApp
 
-from fairwave.federate.in_process import identity
+from fairwave.federate.in_process import LocalGrid, identity
 from fairwave.federate.messaging import Exchanges
 
 DEADLINE_S = 0.6
-HONEST, HALF_SENT, SILENT = 1, 2, 3
+HONEST, HALF_SENT, SILENT, SPOILED = 1, 2, 3, 4
 
 
 @pytest.fixture(autouse=True)
@@ -23,23 +23,21 @@ def _inside_a_task() -> Iterator[None]:
         yield
 
 
-class Wire(Grid):
+class Wire(LocalGrid):
     """Answers of honest nodes are there at once; pulling that of a half-sent one blocks, as Flower's grid does."""
 
     def __init__(self) -> None:
+        super().__init__(ClientApp(), 0)
         self.asked: list[int] = []
         self.uploaded = threading.Event()
-        self._sent: dict[str, Message] = {}
-
-    def get_node_ids(self) -> Iterable[int]:
-        return [HONEST, HALF_SENT, SILENT]
+        self._pushed: dict[str, Message] = {}
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         pushed = []
         for message in messages:
-            name = f"{len(self._sent)}"
+            name = f"{len(self._pushed)}"
             message.metadata.__dict__["_message_id"] = name
-            self._sent[name] = message
+            self._pushed[name] = message
             self.asked.append(message.metadata.dst_node_id)
             pushed.append(name)
         return pushed
@@ -47,25 +45,12 @@ class Wire(Grid):
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
         found = []
         for name in message_ids:
-            node = self._sent[name].metadata.dst_node_id
+            node = self._pushed[name].metadata.dst_node_id
             if node == HALF_SENT:
                 self.uploaded.wait(30.0)
             if node != SILENT:
-                found.append(Message(RecordDict(), reply_to=self._sent[name]))
+                found.append(Message(RecordDict(), reply_to=self._pushed[name]))
         return found
-
-    def create_message(self, *arguments: object, **more: object) -> Message:
-        raise NotImplementedError
-
-    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
-        raise NotImplementedError
-
-    @property
-    def run(self) -> object:
-        raise NotImplementedError
-
-    def set_run(self, run_id: int) -> None:
-        raise NotImplementedError
 
 
 def ask(exchanges: Exchanges, *nodes: int) -> dict[int, Message]:
@@ -104,6 +89,19 @@ def test_a_wire_that_fails_is_told_to_whoever_waits(wire: Wire, monkeypatch: pyt
     monkeypatch.setattr(wire, "pull_messages", cut)
     with pytest.raises(ConnectionError, match="cut"):
         ask(Exchanges(wire), HONEST)
+
+
+def test_a_reply_that_flower_cannot_read_costs_its_own_node_alone(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    pull = wire.pull_messages
+
+    def spoiled(message_ids: Iterable[str]) -> Iterable[Message]:
+        (name,) = message_ids
+        if wire.asked[int(name)] == SPOILED:
+            raise ValueError("an object that cannot be inflated")
+        return pull([name])
+
+    monkeypatch.setattr(wire, "pull_messages", spoiled)
+    assert set(ask(Exchanges(wire), SPOILED, HONEST)) == {HONEST}
 
 
 def test_everybody_who_has_answered_can_be_asked_at_once_again(wire: Wire) -> None:

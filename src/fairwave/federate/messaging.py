@@ -83,21 +83,29 @@ def _pull(
             if time.monotonic() >= end:
                 return
             time.sleep(max(0.0, min(pause_s, end - time.monotonic())))
-    except Exception as error:  # for whoever waits: a thread would keep it to itself
+    except Exception as error:  # whatever it is, whoever waits has to hear of it
         arrived.put((node, error))
 
 
 def _collected(arrived: queue.SimpleQueue[Arrival], count: int, end: float) -> dict[int, Message]:
-    """The replies that arrive in time."""
+    """The replies that arrive in time.
+
+    A reply that cannot be pulled, because Flower cannot read it, is its node's fault. If none can, it is the network's,
+    and is raised.
+    """
     replies: dict[int, Message] = {}
-    while len(replies) < count:
+    failed: list[Exception] = []
+    while len(replies) + len(failed) < count:
         try:
             node, reply = arrived.get(timeout=max(0.0, end - time.monotonic()))
         except queue.Empty:
             break
         if isinstance(reply, Exception):
-            raise reply
-        replies[node] = reply
+            failed.append(reply)
+        else:
+            replies[node] = reply
+    if failed and len(failed) == count:
+        raise failed[0]
     return replies
 
 

@@ -47,9 +47,7 @@ def term(published: Stated | Axis, ours: Values) -> float:
         return CAP
     if isinstance(published, Axis):
         return min(axis_excess(published, np.array(ours)) / LINE, CAP)
-    if ours[0] <= 0.0:
-        return CAP
-    return min(abs(math.log(ours[0] / published.value)) / math.log(published.factor), CAP)
+    return min(published.distance(ours[0]), CAP)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,7 @@ with. The paper does not say how it averaged, so each plausible way has a name h
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
@@ -47,9 +48,17 @@ class Stated:
     value: float
     factor: float
 
+    def distance(self, ours: float) -> float:
+        """How far a ratio or value of ours is from what the paper states; 1 is where agreement ends.
+
+        Infinite for a value that is not known, or not positive.
+        """
+        known = math.isfinite(ours) and ours > 0.0
+        return abs(math.log(ours / self.value)) / math.log(self.factor) if known else math.inf
+
     def agrees(self, ours: float) -> bool:
-        """Whether a ratio or value of ours is what the paper states; one that is not known does not agree."""
-        return self.value / self.factor <= ours <= self.value * self.factor
+        """Whether it is near enough."""
+        return self.distance(ours) <= 1.0
 
 
 ENERGY_STD = Stated("std of device energy, over the benchmark's", "-99 %", 0.01, 2.0)

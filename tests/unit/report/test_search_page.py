@@ -179,6 +179,6 @@ def test_the_documentation_is_filled_from_the_rows_it_shows(ranking, docs, tmp_p
     assert answer(ranking, 24) in filled
     assert "| std of training loss across devices | 0.103 | 0.121 | 0.90 |" in filled
     assert "| power of the benchmark | full power (max_power) | 0.60 | loss std (1.9) |" in filled
-    assert "| 0.28 | `priced` | `draw_each` | `on` | `paper` |" in filled
+    assert "| 0.28 | a price per iteration (priced); true model kept, a draw per device; noise on updates;" in filled
     with pytest.raises(SystemExit, match="has 24 members of 3888"):
         docs.excerpt(whole, 3888)
