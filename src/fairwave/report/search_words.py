@@ -156,7 +156,9 @@ def _as_near(ranking: Sequence[Member], best: Member) -> str:
             for member in ranking
         )
     ]
-    return f" Another reading comes as near, within {AS_NEAR:g}, of: {', '.join(open_still)}." if open_still else ""
+    if not open_still:
+        return ""
+    return f" Other readings of some unknowns come as near, within {AS_NEAR:g}: {', '.join(open_still)}."
 
 
 def best_of_each_training(ranking: Sequence[Member]) -> list[Member]:
