@@ -22,8 +22,7 @@ from fairwave.runs.order import Order
 from fairwave.scenario.loading import load_scenario
 
 KINDS = {
-    "flwr-clientapp": "devices' programs, one per message",
-    "flower-supernode": "SuperNodes",
+    "fairwave device run": "devices",
     "flower-superexec": "SuperExecs",
     "flower-superlink": "SuperLink",
     "flwr-serverapp": "access point",

@@ -90,7 +90,7 @@ def local(
 
       fairwave federate local paper --engine in-process --rounds 20 --noise simulation
     """
-    _need_flower()
+    need_flower()
     name = _one_source(source, preset)
     # Devices share this machine's energy counters, so that each takes what its model says.
     settings = _settings(deadline_s=deadline, quorum=quorum, noise=noise.value, telemetry=True, energy="model")
@@ -134,7 +134,7 @@ def init(
 
     Example:  fairwave federate init deployment fair --nodes 2 --host ap.example.org
     """
-    _need_flower()
+    need_flower()
     from fairwave.federate.kit import write_kit
 
     settings = _settings(deadline_s=deadline, quorum=quorum, noise=noise.value)
@@ -157,7 +157,8 @@ def _settings(**given: object) -> Settings:
         raise ArgumentError(f"--{one_line(error, Settings).replace('_s:', ':', 1)}") from None
 
 
-def _need_flower() -> None:
+def need_flower() -> None:
+    """Refuse to go on without Flower, which is an optional part."""
     if importlib.util.find_spec("flwr") is None:
         raise ArgumentError("federate: Flower is not installed; install it with: pip install 'fairwave[flower]'")
 

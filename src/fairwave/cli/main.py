@@ -10,6 +10,7 @@ import typer
 import typer.core
 
 from fairwave.cli import audit_command as audit
+from fairwave.cli import device_command as device
 from fairwave.cli import export_command as export
 from fairwave.cli import federate_command as federate
 from fairwave.cli import plan_command as plan
@@ -49,6 +50,7 @@ app.command("plan")(plan.plan)
 app.command("sweep")(sweep.sweep)
 app.add_typer(study.app, name="study")
 app.add_typer(federate.app, name="federate")
+app.add_typer(device.app, name="device")
 app.add_typer(runs.app, name="runs")
 app.add_typer(scenario.app, name="scenario")
 

@@ -69,6 +69,7 @@ _prepare = jax.jit(prepare, static_argnums=(0, 1))
 _train = jax.jit(train_device, static_argnums=0)
 _loss = jax.jit(local_loss, static_argnums=0)
 _gradient = jax.jit(gradient_of, static_argnums=(0, 1))
+_fit_effort = jax.jit(fit_effort, static_argnums=0)
 
 
 class DeviceClient:
@@ -162,7 +163,7 @@ class DeviceClient:
             return state
         effort, utility = state.effort, self._scenario.utility
         if state.round >= 0 and state.round == task.scored_round and self._mode.scores_devices:
-            effort = fit_effort(
+            effort = _fit_effort(
                 utility.effort_fit,
                 effort,
                 jnp.asarray(state.compute_energy_j),

@@ -4,38 +4,19 @@ A node is configured by `partition-id` (which device it is), `home` (a private f
 `key` (its private key, to prove who it is), `data` (a data set of its own), `account` (a folder for the privacy
 account of all federations on its records), and `budget-epsilon` with `budget-delta` (what all of them together may
 spend of its records).
-
-Flower sends the text of an exception to the access point. So no function here lets one through: whatever goes wrong is
-one word on the wire, and in full in the device's own log.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.app import Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from fairwave.data.sources import load
-from fairwave.errors import FairwaveError
 from fairwave.federate.agreement import Agreement, read_agreement
-from fairwave.federate.client import DeviceClient
-from fairwave.federate.device_keys import sign
-from fairwave.federate.device_log import note
-from fairwave.federate.flower_records import HELLO, Unreadable, answer_to_records, task_from_records, value
-from fairwave.federate.node import Node, Refused
-from fairwave.federate.protocol import VERSION, Answer, Reason, Status, Task, sayable_round
-from fairwave.federate.setup import device_client
-from fairwave.runs.order import Track
-from fairwave.scenario.partition_laws import Own
-
-CACHE = "compiled"
-_NAME = re.compile("[0-9a-f]{16}")
+from fairwave.federate.answering import Answering
+from fairwave.federate.node import Node
 
 
 def client_app(folder: Path) -> ClientApp:
@@ -45,95 +26,14 @@ def client_app(folder: Path) -> ClientApp:
 
 def app_of(agreement: Callable[[], Agreement], home: Path | None = None, *, keeps_programs: bool = False) -> ClientApp:
     """A ClientApp; `home` serves nodes that have none of their own."""
-    app, answering = ClientApp(), _Answering(agreement, home, keeps_programs)
-    app.query("hello")(answering.introduce)
-    app.train("gradient")(answering.answer)
-    app.train("update")(answering.answer)
-    return app
+    app, answering = ClientApp(), Answering(agreement, home, keeps_programs=keeps_programs)
 
-
-class _Answering:
-    """Answers messages for the devices of one program: one in a deployment, all of them in one process."""
-
-    def __init__(self, agreement: Callable[[], Agreement], home: Path | None, keeps_programs: bool) -> None:
-        self._agreement, self._home, self._keeps_programs = agreement, home, keeps_programs
-        self._clients, self._load = dict[object, DeviceClient](), functools.cache(load)
-
-    def introduce(self, message: Message, context: Context) -> Message:
-        """Say which device this is, and prove it where there is a key."""
-        introduction: dict[str, Any] = {"version": VERSION, "partition-id": -1, "signature": b""}
-        try:
-            node, asked = Node.of(context, self._home), message.content[HELLO]
-            introduction["partition-id"] = node.device
-            if node.key is not None and isinstance(asked, ConfigRecord):
-                introduction["signature"] = sign(node.key, node.device, value(asked, "question", bytes))
-        except Exception as error:
-            if self._home is not None:
-                note(self._home, "failed to introduce itself", error)
-        return Message(RecordDict({HELLO: ConfigRecord(introduction)}), reply_to=message)
-
-    def answer(self, message: Message, context: Context) -> Message:
-        """Do what is asked; whatever fails is answered with one word."""
-        folder, number = self._home, 0
-        try:
-            node = Node.of(context, self._home)
-            folder = node.folder
-            if self._keeps_programs:
-                _keep_programs(node.home / CACHE)
-            with _reason(Reason.UNREADABLE):
-                task = task_from_records(message.content)
-            number = sayable_round(task.round)
-            client = self._client(task, node)
-            with _reason(Reason.STATE):
-                records = answer_to_records(client.answer(task))
-        except Exception as error:  # its text may quote data: it must not travel to the access point
-            reason = error.reason if isinstance(error, Refused) else Reason.INTERNAL
-            records = answer_to_records(Answer(number, Status.FAILED, reason=reason))
-            if folder is not None:
-                note(folder, f"failed: {reason}", error)
-        return Message(records, reply_to=message)
-
-    def _client(self, task: Task, node: Node) -> DeviceClient:
-        which = (task.federation, task.scheme, task.seed, node.device)
-        if which not in self._clients:
-            agreed = self._agreement()
-            _check(task, agreed, node)
-            with _reason(Reason.DATA):
-                self._clients[which] = device_client(
-                    agreed.order,
-                    agreed.settings,
-                    Track(task.scheme, task.seed),
-                    node.device,
-                    self._load(node.data or agreed.order.scenario.data.source),
-                    node.folder / task.federation / f"{task.scheme}-{task.seed}.state",
-                    account=node.account,
-                    own_budget=node.budget,
-                )
-        return self._clients[which]
-
-
-def _check(task: Task, agreed: Agreement, node: Node) -> None:
-    """Refuse what was not agreed on, before its name becomes that of a file."""
-    if not _NAME.fullmatch(task.federation) or Track(task.scheme, task.seed) not in list(agreed.order.tracks()):
-        raise Refused(Reason.OTHER_AGREEMENT, "the task is of another federation, scheme or seed than was agreed")
-    if isinstance(agreed.order.scenario.data.partition, Own) and node.data is None:
-        raise Refused(
-            Reason.CONFIGURATION, "node-config: no 'data', and data.partition says that devices bring their own"
+    def replying(replied: Callable[[RecordDict, Callable[[], Node]], RecordDict]) -> Callable[..., Message]:
+        return lambda message, context: Message(
+            replied(message.content, lambda: Node.of(context, home)), reply_to=message
         )
 
-
-@contextlib.contextmanager
-def _reason(reason: Reason) -> Iterator[None]:
-    """Give errors of our own, of files and of messages the word by which they are reported."""
-    try:
-        yield
-    except (FairwaveError, OSError, Unreadable) as error:
-        raise Refused(reason, str(error)) from error
-
-
-def _keep_programs(folder: Path) -> None:
-    """Flower starts a process for every message: without this, each would compile everything again."""
-    import jax
-
-    jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)  # type: ignore[no-untyped-call]
+    app.query("hello")(replying(answering.introduction))
+    app.train("gradient")(replying(answering.answer))
+    app.train("update")(replying(answering.answer))
+    return app

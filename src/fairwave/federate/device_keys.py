@@ -47,10 +47,18 @@ def _known_key(path: Path) -> tuple[int, serialization.SSHPublicKeyTypes]:
 
 def sign(key_file: Path, device: int, question: bytes) -> bytes:
     """A device's proof that it holds its key."""
-    key = serialization.load_ssh_private_key(key_file.read_bytes(), password=None)
+    return private_key(key_file).sign(spoken(device, question), _HASH)
+
+
+def private_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    """A device's private key."""
+    try:
+        key = serialization.load_ssh_private_key(path.read_bytes(), password=None)
+    except (OSError, ValueError, UnsupportedAlgorithm):
+        key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise FederationError(f"{key_file}: no elliptic-curve key; make one with 'fairwave federate init'")
-    return key.sign(spoken(device, question), _HASH)
+        raise FederationError(f"{path}: no private key of a device; bring back the one that came with its folder")
+    return key
 
 
 def spoken(device: int, question: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""A deployment on this machine: Flower's SuperLink, a SuperNode per device and the app, with TLS and node keys."""
+"""A deployment on this machine: Flower's SuperLink, a process per device and the app, with TLS and node keys."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from typing import Any
 
 from fairwave.errors import FederationError
 from fairwave.federate.agreement import Agreement
-from fairwave.federate.app_folder import write_app
+from fairwave.federate.app_folder import PACKAGE, write_app
 from fairwave.federate.credentials import Authority, make_device_key
+from fairwave.federate.device_file import DeviceFile, write_device_file
 from fairwave.federate.processes import Program, end_all, free_ports, surroundings, wait_until
 from fairwave.runs.folder import DEVICES, LOGS
 
@@ -40,7 +41,7 @@ class Loopback:
         self.secrets = Path(self._place.name)
         self.logs = self._folder / LOGS
         self.logs.mkdir(parents=True, exist_ok=True)
-        self.port, *self._node_ports = free_ports(self._count + 1)
+        (self.port,) = free_ports(1)
         self.environment = surroundings(self.secrets / "flower")
         self.superlink: Program | None = None
         try:
@@ -71,21 +72,16 @@ class Loopback:
         return str(answer["runs"][0]["status"])
 
     def start_node(self, device: int) -> None:
-        """Start a device, or start it again; it is refused as long as the network believes in the old one."""
-        home, key = self._folder / DEVICES, self._key(device)
-        config = f"partition-id={device} home={_quoted(home)} key={_quoted(key)}"
+        """Start a device, or start it again."""
         self.nodes[device] = Program(
-            [
-                "flower-supernode",
-                *("--superlink", f"{HOST}:{self.port}"),
-                *("--root-certificates", str(self.secrets / "ca.crt")),
-                *("--auth-supernode-private-key", str(key)),
-                *("--host", HOST, "--port", str(self._node_ports[device])),
-                *("--node-config", config),
-            ],
+            [sys.executable, "-m", "fairwave", "device", "run", str(self.node_folder(device))],
             self.environment,
             self.logs / f"node-{device}.log",
         )
+
+    def node_folder(self, device: int) -> Path:
+        """Where a device finds its key and its settings."""
+        return self.secrets / f"node-{device}"
 
     def _prepare(self) -> None:
         """Certificates, keys, Flower's settings and the app."""
@@ -95,13 +91,28 @@ class Loopback:
         authority.issue(["localhost", HOST], _DAYS, place / "server.crt", place / "server.key")
         (place / "known_keys").mkdir()
         for device in range(self._count):
-            make_device_key(self._key(device), place / "known_keys" / f"{device}.pub")
+            self._prepare_device(device)
         write_app(place / "app", self._agreement, self._folder, place / "known_keys", self._command)
         (place / "flower").mkdir(mode=0o700)
         (place / "flower" / "config.toml").write_text(
             f'[superlink]\ndefault = "{_CONNECTION}"\n[superlink.{_CONNECTION}]\naddress = "{HOST}:{self.port}"\n'
             f"root-certificates = {_quoted(place / 'ca.crt')}\n",
             "utf-8",
+        )
+
+    def _prepare_device(self, device: int) -> None:
+        folder = self.node_folder(device)
+        folder.mkdir()
+        make_device_key(folder / "node.key", self.secrets / "known_keys" / f"{device}.pub")
+        write_device_file(
+            folder,
+            DeviceFile(
+                device=device,
+                access_point=f"{HOST}:{self.port}",
+                authority=str(self.secrets / "ca.crt"),
+                home=str(self._folder / DEVICES),
+                agreement=str(self.secrets / "app" / PACKAGE),
+            ),
         )
 
     def _start_superlink(self) -> None:
@@ -132,9 +143,6 @@ class Loopback:
         self._flwr(
             "supernode", "register", str(self.secrets / "known_keys" / f"{device}.pub"), _CONNECTION, "--format", "json"
         )
-
-    def _key(self, device: int) -> Path:
-        return self.secrets / f"node-{device}.key"
 
     def _flwr(self, *arguments: str) -> dict[str, Any]:
         """Flower's own command, and the JSON that it prints last."""
