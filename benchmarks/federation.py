@@ -67,7 +67,7 @@ def main() -> None:
     devices, rounds = (*given, *(10, 3)[len(given) :])
     scenario = load_scenario("small", [f"cell.num_devices={devices}"])
     agreement = Agreement(
-        Order(scenario, ("proposed",), (0,), rounds), Settings(telemetry=True, energy="model", deadline_s=300.0)
+        Order(scenario, ("proposed",), (0,), rounds), Settings(telemetry=True, energy="model", deadline_s=60.0)
     )
     sampler, begun = Sampler(), time.perf_counter()
     sampler.start()

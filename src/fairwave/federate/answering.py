@@ -42,7 +42,7 @@ class Answering:
     def __init__(
         self, agreement: Callable[[], Agreement], home: Path | None = None, *, keeps_programs: bool = False
     ) -> None:
-        """`home` serves nodes that have none of their own; `keeps_programs` keeps compiled programs in a node's home."""
+        """`home` serves nodes that have none of their own; `keeps_programs` keeps compiled programs in their homes."""
         self._agreement, self._home, self._keeps_programs = agreement, home, keeps_programs
         self._clients = OrderedDict[tuple[str, str, int, int], DeviceClient]()
         self._load = functools.cache(load)

@@ -50,6 +50,7 @@ HEARTBEAT_S = float(HEARTBEAT_DEFAULT_INTERVAL)
 """How often the SuperLink wants to hear from a device; after twice as long it takes the device for gone."""
 MOST_OBJECTS = 1_000
 """Parts that a message may consist of; a message of an access point that keeps to the protocol has a few."""
+_FIRST_LOOK_S, _LONGEST_LOOK_S = 0.05, 1.0
 _PASSING = (408, 413, 429)
 """HTTP codes of a gate that is busy."""
 
@@ -139,7 +140,8 @@ class FleetLink:
             names = [part.object_id for part in iterate_object_tree(tree)]
             if len(names) > MOST_OBJECTS:
                 raise LinkError(Trouble.UNREADABLE, f"{self._address}: a message of {len(names)} parts")
-            parts = {name: self._pull(metadata.run_id, name) for name in dict.fromkeys(names)}
+            expires = metadata.created_at + metadata.ttl
+            parts = {name: self._pull(metadata.run_id, name, expires) for name in dict.fromkeys(names)}
             self._client.ConfirmMessageReceived(
                 ConfirmMessageReceivedRequest(node=self._node, run_id=metadata.run_id, message_object_id=tree.object_id)
             )
@@ -149,11 +151,17 @@ class FleetLink:
         message.metadata.__dict__["_message_id"] = metadata.message_id
         return message
 
-    def _pull(self, run: int, name: str) -> bytes:
-        response = self._client.PullObject(PullObjectRequest(node=self._node, run_id=run, object_id=name))
-        if not (response.object_found and response.object_available):
-            raise LinkError(Trouble.UNREADABLE, f"{self._address}: a message that is not there in full")
-        return bytes(response.object_content)
+    def _pull(self, run: int, name: str, expires: float) -> bytes:
+        """A part of a message, which the access point may still be sending when the message is announced."""
+        pause_s = _FIRST_LOOK_S
+        while True:
+            response = self._client.PullObject(PullObjectRequest(node=self._node, run_id=run, object_id=name))
+            if response.object_found and response.object_available:
+                return bytes(response.object_content)
+            if not response.object_found or self._signer.now() + pause_s > expires:
+                raise LinkError(Trouble.UNREADABLE, f"{self._address}: a message that is not there in full")
+            time.sleep(pause_s)
+            pause_s = min(2.0 * pause_s, _LONGEST_LOOK_S)
 
     def reply(self, question: Message, content: RecordDict, worked_s: float) -> None:
         """Send the reply to a message; a reply that comes too late for the SuperLink is dropped there."""
