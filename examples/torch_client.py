@@ -1,4 +1,4 @@
-"""A device in PyTorch, beside devices of fairwave: the access point asks for named arrays and a few values, no more.
+"""A device in PyTorch, beside devices of fairwave: the access point asks for one array and a few values, no more.
 
     pip install "fairwave[flower]" torch==2.13.0
     python examples/torch_client.py
@@ -10,15 +10,23 @@ process; on a network, `app_of_torch` is what `client_app.py` of the app folder 
 from __future__ import annotations
 
 import tempfile
+from itertools import pairwise
+from math import prod
 from pathlib import Path
 
-import numpy as np
 import torch
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from torch.nn.functional import cross_entropy
 
-VERSION = 3
+VERSION = 4
+LAYERS = (784, 128, 64, 10)
+LAYOUT = {
+    f"{layer}.{name}": shape
+    for layer, (inputs, outputs) in enumerate(pairwise(LAYERS))
+    for name, shape in (("bias", (outputs,)), ("weight", (inputs, outputs)))
+}
+"""Names and shapes in the order in which their values follow each other on the wire."""
 ITERATIONS, BATCH, LEARNING_RATE, GRADIENT_WEIGHT = 80, 128, 0.01, 0.01
 
 
@@ -84,7 +92,8 @@ def app_of_torch(device: TorchDevice) -> ClientApp:
 
 
 def _tensors(message: Message, record: str) -> dict[str, torch.Tensor]:
-    return {name: torch.from_numpy(array.numpy()) for name, array in message.content[record].items()}
+    parts = torch.from_numpy(message.content[record]["flat"].numpy()).split([prod(shape) for shape in LAYOUT.values()])
+    return {name: part.reshape(shape) for (name, shape), part in zip(LAYOUT.items(), parts, strict=True)}
 
 
 def _answer(message: Message, device: TorchDevice, arrays: dict[str, torch.Tensor]) -> Message:
@@ -101,8 +110,9 @@ def _answer(message: Message, device: TorchDevice, arrays: dict[str, torch.Tenso
         "gradients": 0,
         "reason": "none",
     }
-    named = ArrayRecord({name: Array(np.asarray(value)) for name, value in arrays.items()})
-    return Message(RecordDict({"fairwave.answer": ConfigRecord(values), "arrays": named}), reply_to=message)
+    flat = torch.cat([arrays[name].ravel() for name in LAYOUT]).numpy()
+    records = {"fairwave.answer": ConfigRecord(values), "arrays": ArrayRecord({"flat": Array(flat)})}
+    return Message(RecordDict(records), reply_to=message)
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from fairwave.federate.agreement import Agreement
 from fairwave.federate.client_app import app_of
 from fairwave.federate.in_process import federate_in_process
 from fairwave.federate.settings import Settings
-from fairwave.learning.named_arrays import NamedArrays, named_arrays
+from fairwave.learning.named_arrays import NamedArrays, flattened, named_arrays, unflattened
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.runs.experiment import Experiment, run_rounds
 from fairwave.runs.folder import DEVICES, MODELS
@@ -80,6 +80,20 @@ class Meddled(ClientApp):
 
     def __call__(self, message: Message, context: Context) -> Message:
         return self._meddle(self._honest, message, context)
+
+
+LIKE = {"0.bias": np.empty(10, np.float32), "0.weight": np.empty((784, 10), np.float32)}
+"""The layout of the tiny model: the order in which its values travel."""
+
+
+def flat(arrays: NamedArrays) -> np.ndarray:
+    """A tiny model as it travels."""
+    return flattened(arrays, LIKE)
+
+
+def named(sent: np.ndarray) -> NamedArrays:
+    """A tiny model that has travelled."""
+    return unflattened(sent, LIKE)
 
 
 def model_of_round(folder: Path, number: int, track: Track = TRACK) -> NamedArrays:

@@ -17,17 +17,18 @@ from fairwave.federate.client import DeviceClient
 from fairwave.federate.client_data import agreed_counts, own_samples
 from fairwave.federate.client_state import DIGEST, ClientStateFile, _digest
 from fairwave.federate.meter import Meter
-from fairwave.federate.protocol import Phase, Status, Task
+from fairwave.federate.protocol import Phase, Reason, Status, Task
 from fairwave.federate.settings import Settings
 from fairwave.federate.setup import access_point, device_client
-from fairwave.learning.named_arrays import NamedArrays, named_arrays
+from fairwave.federate.task_checks import agreement_digest
+from fairwave.learning.named_arrays import named_arrays
 from fairwave.private_files import replace_file
 from fairwave.runs.experiment import Experiment
 from fairwave.runs.faults import Fault
 from fairwave.runs.order import Track
 from fairwave.runs.packing import pack, unpack
 from fairwave.scenario.loading import load_scenario
-from tests.federate.parties import REPEATABLE, TINY, federated, tiny
+from tests.federate.parties import REPEATABLE, TINY, federated, flat, tiny
 
 TRACK = Track("proposed", 0)
 
@@ -39,13 +40,16 @@ def _client(folder: Path, settings: Settings = REPEATABLE, counters: Path | None
     return client
 
 
-def _copy() -> NamedArrays:
+def _copy() -> np.ndarray:
     copies = access_point(Experiment(tiny()), TRACK, None).start().copies.of_devices
-    return named_arrays(jax.tree.map(lambda leaf: leaf[0], copies))
+    return flat(named_arrays(jax.tree.map(lambda leaf: leaf[0], copies)))
 
 
-def _task(number: int, phase: Phase, copy: NamedArrays | None = None, mean: NamedArrays | None = None) -> Task:
-    return Task("test", *TRACK, number, phase, 0.2, number - 1, -1, copy, mean)
+AGREED = agreement_digest(tiny().scenario, TRACK.scheme, REPEATABLE.noise)
+
+
+def _task(number: int, phase: Phase, copy: np.ndarray | None = None, mean: np.ndarray | None = None) -> Task:
+    return Task("test", *TRACK, AGREED, number, phase, 0.2, number - 1, -1, copy, mean)
 
 
 def test_a_device_does_nothing_out_of_turn(tmp_path: Path) -> None:
@@ -57,9 +61,31 @@ def test_a_device_does_nothing_out_of_turn(tmp_path: Path) -> None:
     before = (tmp_path / "own.state").read_bytes()
     assert client.answer(_task(2, Phase.GRADIENT, copy)).status is Status.STALE
     assert client.answer(_task(2, Phase.UPDATE)).status is Status.STALE
-    other = {name: array + 1.0 for name, array in copy.items()}
-    assert client.answer(_task(3, Phase.GRADIENT, other)).status is Status.STALE  # not the round's copy
+    assert (
+        client.answer(_task(3, Phase.GRADIENT, copy + np.float32(1.0))).status is Status.STALE
+    )  # not the round's copy
     assert (tmp_path / "own.state").read_bytes() == before
+
+
+@pytest.mark.parametrize("agreed", [b"", b"?" * 16, AGREED + b"?", AGREED[:-1]])
+def test_a_task_under_another_agreement_is_refused(agreed: bytes, tmp_path: Path) -> None:
+    """The device has its own copy of what was agreed on, and trusts no other."""
+    client, task = _client(tmp_path), _task(0, Phase.GRADIENT, _copy())
+    answer = client.answer(dataclasses.replace(task, agreement=agreed))
+    assert (answer.status, answer.reason, answer.values) == (Status.FAILED, Reason.OTHER_AGREEMENT, None)
+    assert not (tmp_path / "own.state").exists()
+    assert client.answer(task).status is Status.SENT
+
+
+def test_agreements_of_other_scenarios_schemes_and_noise_differ() -> None:
+    scenario = tiny().scenario
+    others = [
+        agreement_digest(tiny("learning.learning_rate=0.02").scenario, TRACK.scheme, REPEATABLE.noise),
+        agreement_digest(scenario, TRACK.scheme, "hardened"),
+    ]
+    assert AGREED not in others
+    fair = tiny(preset="fair").scenario
+    assert agreement_digest(fair, "proposed", "hardened") != agreement_digest(fair, "max_power", "hardened")
 
 
 def test_a_device_that_restarts_between_exchanges_goes_on(tmp_path: Path) -> None:
@@ -72,12 +98,12 @@ def test_a_device_that_restarts_between_exchanges_goes_on(tmp_path: Path) -> Non
             for phase in Phase:
                 client = _client(tmp_path / "restarted") if fresh else steady
                 given = copy if phase is Phase.GRADIENT else None
-                mean = None if phase is Phase.GRADIENT else sent[-1].arrays
+                mean = None if phase is Phase.GRADIENT else sent[-1].values
                 sent.append(client.answer(_task(number, phase, given, mean)))
         answers.append(sent)
     for one, other in zip(*answers, strict=True):
         assert one.status == other.status
-        assert all(np.array_equal(one.arrays[name], other.arrays[name]) for name in one.arrays)
+        assert np.array_equal(one.values, other.values)
         timeless = {name for name in one.telemetry if name != "wall_time_s"}
         assert all(one.telemetry[name] == other.telemetry[name] for name in timeless)
 
@@ -185,8 +211,8 @@ def test_where_records_are_protected_nothing_measured_leaves_or_is_learned_from(
     settings = Settings(telemetry=True, energy="measured")
     client = device_client(order, settings, TRACK, 0, load("mnist"), tmp_path / "own.state")
     client._counters = tmp_path
-    copy = {"0.weight": np.zeros((784, 10), np.float32), "0.bias": np.zeros(10, np.float32)}
-    reported = client.answer(_task(0, Phase.UPDATE, copy)).telemetry
+    task = dataclasses.replace(_task(0, Phase.UPDATE, np.zeros(7850, np.float32)), agreement=client.agreement)
+    reported = client.answer(task).telemetry
     assert reported["compute_energy_j"] > 0.01  # the counter stood still
     assert client._file.read().compute_energy_j == reported["compute_energy_j"]
     assert {"wall_time_s", "loss", "received_loss", "update_norm"} & set(reported) == set()
@@ -200,7 +226,7 @@ def test_without_telemetry_a_device_reports_nothing_of_its_energy(tmp_path: Path
     assert {field.name for field in dataclasses.fields(answer)} == {
         "round",
         "status",
-        "arrays",
+        "values",
         "examples",
         "spent",
         "state_name",

@@ -19,7 +19,6 @@ from fairwave.federate.in_process import federate_in_process
 from fairwave.federate.protocol import Answer, Phase, Reason, Status, Task
 from fairwave.federate.settings import Settings
 from fairwave.federate.setup import device_client
-from fairwave.learning.named_arrays import NamedArrays
 from fairwave.privacy.accounting import epsilon_of
 from fairwave.privacy.privacy_filter import Budget
 from tests.federate.parties import TRACK, outcome, tiny
@@ -28,11 +27,11 @@ HARDENED = Settings(telemetry=True, energy="model", quorum=0.3, patience=1)
 PRIVATE = ("privacy.noise_source=hardened", "data.samples_per_device=600", "defences.use=[]")
 BUDGET = Budget(1.5, 1e-5)
 KIND, OTHER = (1.3, 16 / 600), (2.0, 16 / 600)
-COPY = {"0.weight": np.zeros((784, 10), np.float32), "0.bias": np.zeros(10, np.float32)}
+COPY = np.zeros(7850, np.float32)
 
 
-def _ask(client: DeviceClient, number: int, copy: NamedArrays = COPY, name: str = "0" * 16) -> Answer:
-    return client.answer(Task(name, *TRACK, number, Phase.UPDATE, 0.0, -1, -1, copy, None))
+def _ask(client: DeviceClient, number: int, copy: np.ndarray = COPY, name: str = "0" * 16) -> Answer:
+    return client.answer(Task(name, *TRACK, client.agreement, number, Phase.UPDATE, 0.0, -1, -1, copy, None))
 
 
 def _client(folder: Path, *overrides: str, name: str = "state", own: Budget | None = None) -> DeviceClient:
@@ -113,7 +112,7 @@ def test_a_scenario_that_changes_under_the_same_name_is_refused_by_the_device(tm
     assert _ask(before, 0).status is Status.SENT
     changed = _client(tmp_path, "privacy.max_epsilon=1.5", "privacy.noise_multiplier=0.3")
     answer = _ask(changed, 1)
-    assert (answer.status, answer.reason, answer.arrays) == (Status.FAILED, Reason.CHANGED_AGREEMENT, None)
+    assert (answer.status, answer.reason, answer.values) == (Status.FAILED, Reason.CHANGED_AGREEMENT, None)
     assert _ask(before, 1).status is Status.SENT
     longer = tiny(*PRIVATE, "privacy.max_epsilon=1.5", preset="fair", rounds=60)
     more = device_client(
@@ -151,26 +150,31 @@ def test_a_device_with_a_budget_takes_no_part_where_nothing_is_proved(tmp_path: 
     client = device_client(
         order, HARDENED, TRACK, 0, load("mnist"), tmp_path / "s", account=tmp_path / "a", own_budget=BUDGET
     )
-    answer = client.answer(Task("0" * 16, *TRACK, 0, Phase.GRADIENT, 0.0, -1, -1, COPY, None))
-    assert (answer.status, answer.arrays) == (Status.RESTING, None)
+    answer = client.answer(Task("0" * 16, *TRACK, client.agreement, 0, Phase.GRADIENT, 0.0, -1, -1, COPY, None))
+    assert (answer.status, answer.values) == (Status.RESTING, None)
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda copy: {**copy, "0.bias": np.full(10, np.nan, np.float32)},
-        lambda copy: {**copy, "0.bias": np.full(10, np.inf, np.float32)},
-        lambda copy: {**copy, "0.weight": np.full((784, 10), 1.8e19, np.float32)},
-        lambda copy: {**copy, "0.weight": np.zeros((784, 11), np.float32)},
-        lambda copy: {**copy, "0.weight": np.zeros((784, 10), np.float64)},
-        lambda copy: {"0.weight": copy["0.weight"]},
-        lambda copy: {**copy, "1.bias": np.zeros(3, np.float32)},
+        lambda copy: np.append(copy[:-1], np.float32(np.nan)),
+        lambda copy: np.append(copy[:-1], np.float32(np.inf)),
+        lambda copy: np.full_like(copy, 1.8e19),
+        lambda copy: copy[:-1],
+        lambda copy: np.append(copy, np.float32(0.0)),
+        lambda copy: copy.reshape(785, 10),
+        lambda copy: copy.reshape(1, -1),
+        lambda copy: copy.astype(np.float64),
+        lambda copy: copy.astype(">f4"),
+        lambda copy: copy.astype(object),
+        lambda copy: np.zeros((), np.float32),
+        lambda copy: {"0.weight": copy},
     ],
 )
 def test_copies_that_no_honest_access_point_sends_are_refused(spoil: object, tmp_path: Path) -> None:
     client = _client(tmp_path, "privacy.max_epsilon=1.5")
     answer = _ask(client, 0, spoil(COPY))
-    assert (answer.status, answer.reason, answer.arrays) == (Status.FAILED, Reason.REFUSED_COPY, None)
+    assert (answer.status, answer.reason, answer.values) == (Status.FAILED, Reason.REFUSED_COPY, None)
     assert not (tmp_path / "state" / "own.state").exists()
     assert DeviceAccount(tmp_path / "account").entries().releases == {}
 
@@ -178,7 +182,7 @@ def test_copies_that_no_honest_access_point_sends_are_refused(spoil: object, tmp
 def test_a_deviation_that_is_none_is_refused(tmp_path: Path) -> None:
     client = _client(tmp_path, "privacy.max_epsilon=1.5")
     for deviation in (float("nan"), float("inf"), -0.1, 1.5):
-        answer = client.answer(Task("0" * 16, *TRACK, 0, Phase.UPDATE, deviation, -1, -1, COPY, None))
+        answer = client.answer(Task("0" * 16, *TRACK, client.agreement, 0, Phase.UPDATE, deviation, -1, -1, COPY, None))
         assert answer.reason is Reason.REFUSED_COPY
 
 
@@ -195,7 +199,7 @@ def test_another_seed_does_not_hide_a_changed_scenario(tmp_path: Path) -> None:
 def test_two_programs_of_one_device_answer_one_after_the_other(tmp_path: Path) -> None:
     """Each counts the other's steps: together they report what both have sent."""
     clients = [_client(tmp_path) for _ in range(2)]
-    copies = [COPY, {name: array + np.float32(0.5) for name, array in COPY.items()}]
+    copies = [COPY, COPY + np.float32(0.5)]
     answers: list[Answer] = []
 
     def work(which: int) -> None:

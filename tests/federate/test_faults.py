@@ -13,10 +13,10 @@ from flwr.clientapp import ClientApp
 
 from fairwave.errors import FederationError
 from fairwave.federate import in_process, messaging
-from fairwave.federate.flower_records import ANSWER, ARRAYS, TELEMETRY
+from fairwave.federate.flower_records import ANSWER, ARRAYS, FLAT, TELEMETRY
 from fairwave.learning.named_arrays import NamedArrays
 from fairwave.runs.faults import Fault
-from tests.federate.parties import REPEATABLE, Meddle, Outcome, close, federated, model_of_round, tiny
+from tests.federate.parties import REPEATABLE, Meddle, Outcome, close, federated, model_of_round, named, tiny
 
 pytestmark = pytest.mark.faults
 
@@ -28,8 +28,7 @@ Change = Callable[[RecordDict], None]
 
 def _arrays(change: Callable[[np.ndarray], np.ndarray]) -> Change:
     def spoil(records: RecordDict) -> None:
-        held = records[ARRAYS]
-        records[ARRAYS] = ArrayRecord({name: Array(change(array.numpy())) for name, array in held.items()})
+        records[ARRAYS] = ArrayRecord({FLAT: Array(change(records[ARRAYS][FLAT].numpy()))})
 
     return spoil
 
@@ -58,14 +57,18 @@ def _without(name: str) -> Change:
 
 
 def _garbled(records: RecordDict) -> None:
-    records[ARRAYS] = ArrayRecord({name: Array("float32", (1,), "numpy.ndarray", b"no array") for name in ("0.bias",)})
+    records[ARRAYS] = ArrayRecord({FLAT: Array("float32", (1,), "numpy.ndarray", b"no array")})
 
 
 def _archived(records: RecordDict) -> None:
     buffer = io.BytesIO()
     np.savez(buffer, a=np.zeros(3))
-    archive = Array("float32", (3,), "numpy.ndarray", buffer.getvalue())
-    records[ARRAYS] = ArrayRecord({"0.weight": archive, "0.bias": archive})
+    records[ARRAYS] = ArrayRecord({FLAT: Array("float32", (3,), "numpy.ndarray", buffer.getvalue())})
+
+
+def _by_layer(records: RecordDict) -> None:
+    layers = named(records[ARRAYS][FLAT].numpy())
+    records[ARRAYS] = ArrayRecord({name: Array(array) for name, array in layers.items()})
 
 
 def _raise(records: RecordDict) -> None:
@@ -75,11 +78,16 @@ def _raise(records: RecordDict) -> None:
 SPOILED: dict[str, tuple[Change, Fault]] = {
     "NaN": (_at_one_place(np.nan), Fault.NOT_FINITE),
     "infinity": (_at_one_place(np.inf), Fault.NOT_FINITE),
-    "another shape": (_arrays(lambda array: array[..., None]), Fault.OTHER_SHAPE),
+    "two axes": (_arrays(lambda array: array[..., None]), Fault.OTHER_SHAPE),
+    "a value too few": (_arrays(lambda array: array[1:]), Fault.OTHER_SHAPE),
+    "a value too many": (_arrays(lambda array: np.append(array, array[:1])), Fault.OTHER_SHAPE),
+    "no axis": (_arrays(lambda array: np.asarray(array.sum())), Fault.OTHER_SHAPE),
+    "another order of bytes": (_arrays(lambda array: array.astype(">f4")), Fault.OTHER_TYPE),
     "another type": (_arrays(lambda array: array.astype(np.float64)), Fault.OTHER_TYPE),
     "a huge norm": (_at_one_place(1e6), Fault.TOO_LONG),
     "no arrays": (_without(ARRAYS), Fault.UNREADABLE),
     "no answer record": (_without(ANSWER), Fault.UNREADABLE),
+    "an array for each layer": (_by_layer, Fault.UNREADABLE),
     "bytes that are no array": (_garbled, Fault.UNREADABLE),
     "a word for a number": (_reported("round", "two"), Fault.UNREADABLE),
     "an unknown status": (_reported("status", "fine"), Fault.UNREADABLE),
@@ -113,8 +121,7 @@ class Saboteur:
             self._spoilers[number](reply.content)
             return reply
         if message.metadata.message_type == "train.update":
-            arrays = reply.content[ARRAYS]
-            self.updates.setdefault(number, {})[device] = {name: array.numpy() for name, array in arrays.items()}
+            self.updates.setdefault(number, {})[device] = named(reply.content[ARRAYS][FLAT].numpy())
         return reply
 
 
@@ -159,7 +166,7 @@ def test_after_all_its_faults_a_device_is_welcome_again(spoiled: tuple[Path, Sab
 
 
 def test_a_bad_gradient_takes_its_device_out_of_the_round(tmp_path: Path) -> None:
-    faults = [SPOILED[name] for name in ("NaN", "another shape", "an exception")]
+    faults = [SPOILED[name] for name in ("NaN", "two axes", "an exception")]
     saboteur = Saboteur("gradient", *(spoil for spoil, _ in faults))
     held = federated(tiny(rounds=5), tmp_path / "run", meddle=saboteur)
     for number, (_, fault) in enumerate(faults, start=ROUND):

@@ -24,10 +24,10 @@ from fairwave.federate.protocol import Answer, Phase, Status, Task
 from fairwave.federate.settings import Settings
 from fairwave.federate.setup import access_point, device_client
 from fairwave.federate.step_charges import PerTry, StepCharges, at_worst
-from fairwave.learning.named_arrays import NamedArrays, named_arrays
+from fairwave.learning.named_arrays import named_arrays
 from fairwave.runs.experiment import Experiment
 from fairwave.runs.order import Order, Track
-from tests.federate.parties import Outcome, federated, tiny
+from tests.federate.parties import Outcome, federated, flat, tiny
 
 LEAST, MOST = 80, 120
 PER_TRY = PerTry(np.array([LEAST]), np.array([MOST]), gradients=1)
@@ -157,37 +157,37 @@ def _charged(held: Outcome, device: int) -> int:
     return sum(int(event.steps[event.devices == device].sum()) for event in held.of("update"))
 
 
-def _client(tmp_path: Path, order: Order) -> tuple[DeviceClient, NamedArrays]:
+def _client(tmp_path: Path, order: Order) -> tuple[DeviceClient, np.ndarray]:
     copies = access_point(Experiment(order), TRACK, None).start().copies.of_devices
     client = device_client(order, Settings(), TRACK, 0, load("mnist"), tmp_path / "own.state")
-    return client, named_arrays(jax.tree.map(lambda leaf: leaf[0], copies))
+    return client, flat(named_arrays(jax.tree.map(lambda leaf: leaf[0], copies)))
 
 
 def test_a_device_gives_no_gradient_that_the_scenario_does_not_have(tmp_path: Path) -> None:
     """Without an exchange there is no noise for it: whoever asks all the same gets nothing."""
     client, copy = _client(tmp_path, tiny(*PRIVATE, preset="fair"))
-    task = Task("test", *TRACK, 0, Phase.GRADIENT, 0.0, -1, -1, copy, None)
+    task = Task("test", *TRACK, client.agreement, 0, Phase.GRADIENT, 0.0, -1, -1, copy, None)
     assert client.answer(task).status is Status.STALE
-    assert client.answer(task).arrays is None
+    assert client.answer(task).values is None
     assert not (tmp_path / "own.state").exists()
 
 
 def test_a_device_does_not_overspend_within_a_round(tmp_path: Path) -> None:
     """Asked for the same round over and over, with a different mean gradient each time, it sends one answer."""
     client, copy = _client(tmp_path, tiny("privacy.noise_source=hardened", "privacy.max_epsilon=12", preset="fair"))
-    first = client.answer(Task("test", *TRACK, 0, Phase.UPDATE, 0.0, -1, -1, copy, None))
+    first = client.answer(Task("test", *TRACK, client.agreement, 0, Phase.UPDATE, 0.0, -1, -1, copy, None))
     assert first.status is Status.SENT
     for push in (1.0, 2.0, 3.0):
-        mean = {name: np.full_like(array, push) for name, array in copy.items()}
-        again = client.answer(Task("test", *TRACK, 0, Phase.UPDATE, 0.0, -1, -1, copy, mean))
+        mean = np.full_like(copy, push)
+        again = client.answer(Task("test", *TRACK, client.agreement, 0, Phase.UPDATE, 0.0, -1, -1, copy, mean))
         assert again.spent == first.spent
-        assert again.arrays is not None
-        assert all(np.array_equal(again.arrays[name], first.arrays[name]) for name in copy)
+        assert again.values is not None
+        assert np.array_equal(again.values, first.values)
 
 
 def test_a_device_takes_no_more_than_the_ledger_leaves_it(tmp_path: Path) -> None:
     client, copy = _client(tmp_path, tiny(*PRIVATE, preset="fair"))
-    task = Task("test", *TRACK, 0, Phase.UPDATE, 0.0, -1, 83, copy, None)
+    task = Task("test", *TRACK, client.agreement, 0, Phase.UPDATE, 0.0, -1, 83, copy, None)
     assert client.answer(task).spent == 83
     little = dataclasses.replace(task, round=1, steps_left=0)
     assert client.answer(little).status is Status.RESTING

@@ -105,9 +105,9 @@ class FailsOnce:
                 path.unlink()
         reply = (self._again or honest)(message, context)
         if device == LOSING:
-            arrays = answer_from_records(reply.content).arrays
-            assert arrays is not None
-            self.gradients.append(float(arrays["0.weight"].sum()))
+            values = answer_from_records(reply.content).values
+            assert values is not None
+            self.gradients.append(float(values.sum()))
         return reply
 
 

@@ -24,7 +24,7 @@ from fairwave.federate.agreement import Agreement
 from fairwave.federate.client_app import app_of
 from fairwave.federate.flower_records import ANSWER, HELLO, TASK, answer_from_records
 from fairwave.federate.in_process import federate_in_process
-from fairwave.federate.protocol import TELEMETRY, Answer, Reason, Status, sayable
+from fairwave.federate.protocol import TELEMETRY, VERSION, Answer, Reason, Status, sayable
 from fairwave.federate.settings import Settings
 from fairwave.runs.order import Order
 from fairwave.scenario.loading import load_scenario
@@ -183,7 +183,7 @@ def test_an_introduction_that_fails_says_nothing_of_the_device(tmp_path: Path) -
     assert not any(SECRET.encode() in said for said in tapped.said())
 
 
-@pytest.mark.parametrize("records", [{}, {TASK: ConfigRecord({"version": 3})}, {TASK: ConfigRecord({})}])
+@pytest.mark.parametrize("records", [{}, {TASK: ConfigRecord({"version": VERSION})}, {TASK: ConfigRecord({})}])
 def test_a_task_that_cannot_be_read_is_answered_with_a_word(records: dict[str, ConfigRecord], tmp_path: Path) -> None:
     tapped = Tapped()
 
@@ -202,15 +202,16 @@ def test_a_task_that_cannot_be_read_is_answered_with_a_word(records: dict[str, C
 
 
 LIKE = {"w": np.zeros(3, np.float32)}
-GOOD = Answer(1, Status.SENT, {"w": np.ones(3, np.float32)}, 60, telemetry={"energy_j": 0.5})
+GOOD = Answer(1, Status.SENT, np.ones(3, np.float32), 60, telemetry={"energy_j": 0.5})
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"arrays": {"w": np.ones(4, np.float32)}},
-        {"arrays": {"w": np.ones(3)}},
-        {"arrays": {"w": np.ones(3, np.float32), SECRET: np.ones(3, np.float32)}},
+        {"values": np.ones(4, np.float32)},
+        {"values": np.ones((3, 1), np.float32)},
+        {"values": np.ones(3)},
+        {"values": {SECRET: np.ones(3, np.float32)}},
         {"telemetry": {SECRET: 0.5}},
         {"telemetry": {"energy_j": SECRET}},
         {"examples": SECRET},

@@ -17,7 +17,7 @@ from fairwave.federate.device_charges import SIMULATED
 from fairwave.federate.protocol import Answer, Phase, Status, Task
 from fairwave.federate.settings import Settings
 from fairwave.learning.models import model_of
-from fairwave.learning.named_arrays import NamedArrays, tree_of
+from fairwave.learning.named_arrays import NamedArrays, flattened, leaves_by_name
 from fairwave.privacy.accounting import Releases
 from fairwave.scenario.parameters import Scenario
 
@@ -61,23 +61,25 @@ class AuditedDevice:
     ) -> None:
         self._scenario, self._index = scenario, index
         self._count = int(counts[index])
-        self._model = model_of(scenario.learning)
+        model = model_of(scenario.learning)
+        shapes = leaves_by_name(jax.eval_shape(model.init, jax.random.key(0)))
+        self._layout = {name: np.empty(leaf.shape, leaf.dtype) for name, leaf in shapes}
         samples = OwnSamples(index, records.inputs, records.labels, counts, refreshed=0)
         own = folder / f"device-{index}"
         account = own / "account"
         self._account = account / SIMULATED if settings.noise == "simulation" else account
         self._client = DeviceClient(
-            scenario, SCHEMES[SCHEME], self._model, samples, settings, own / "own.state", account=account
+            scenario, SCHEMES[SCHEME], model, samples, settings, own / "own.state", account=account
         )
         self._unit = (scenario.privacy.clip_norm or 1.0) / min(scenario.learning.batch_size, self._count)
 
     def ask(self, number: int, copy: NamedArrays, steps_left: int = -1) -> tuple[Answer, Answer | None]:
         """The answers to one round's tasks: the update, and the gradient where one is exchanged."""
-        about = ("audit", SCHEME, self._scenario.run.seed, number)
-        said = (0.0, -1, steps_left)
+        about = ("audit", SCHEME, self._scenario.run.seed, self._client.agreement, number)
+        said, given = (0.0, -1, steps_left), flattened(copy, self._layout)
         if not self._scenario.learning.gradient_exchange:
-            return self._client.answer(Task(*about, Phase.UPDATE, *said, copy, None)), None
-        gradient = self._client.answer(Task(*about, Phase.GRADIENT, *said, copy, None))
+            return self._client.answer(Task(*about, Phase.UPDATE, *said, given, None)), None
+        gradient = self._client.answer(Task(*about, Phase.GRADIENT, *said, given, None))
         return self._client.answer(Task(*about, Phase.UPDATE, *said, None, None)), gradient
 
     def charged(self) -> Releases:
@@ -87,21 +89,16 @@ class AuditedDevice:
     def release(self, number: int, copy: NamedArrays) -> Release:
         """What a round of local training shows to whoever receives its update."""
         update, gradient = self.ask(number, copy)
-        if update.status is not Status.SENT or update.arrays is None:
+        if update.status is not Status.SENT or update.values is None:
             raise AuditError(
                 f"audit: device {self._index} answered '{update.status}' in round {number + 1}, so that there is "
                 "nothing to look at; the audit's cell lets every device send, so that its code has a fault"
             )
         rate = -self._scenario.learning.learning_rate * self._unit
-        exchanged = None if gradient is None or gradient.arrays is None else gradient.arrays
+        exchanged = None if gradient is None else gradient.values
         clip = self._scenario.privacy.clip_norm or 1.0
         return Release(
-            values=self._flat(update.arrays) / rate,
-            gradient=None if exchanged is None else self._flat(exchanged) * self._count / clip,
+            values=update.values.astype(np.float64) / rate,
+            gradient=None if exchanged is None else exchanged.astype(np.float64) * self._count / clip,
             answer=update,
         )
-
-    def _flat(self, arrays: NamedArrays) -> np.ndarray:
-        shapes = jax.eval_shape(self._model.init, jax.random.key(0))
-        leaves = jax.tree.leaves(tree_of(arrays, shapes))
-        return np.concatenate([np.asarray(leaf, np.float64).ravel() for leaf in leaves])

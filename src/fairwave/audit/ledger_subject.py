@@ -143,10 +143,9 @@ def _other_copy(device: AuditedDevice, before: Answer, copy: NamedArrays) -> Fin
 
 def _nothing_new(before: Answer, again: Answer) -> bool:
     """Whether a second answer sends nothing, or what the first has sent."""
-    if again.arrays is None:
+    if again.values is None:
         return True
-    first = before.arrays or {}
-    return all(name in first and np.array_equal(first[name], values) for name, values in again.arrays.items())
+    return before.values is not None and np.array_equal(before.values, again.values)
 
 
 def _budget(setting: AuditSetting) -> Finding:
@@ -157,7 +156,7 @@ def _budget(setting: AuditSetting) -> Finding:
     copy, dark = _copy_and_records(setting)
     device = setting.device("budget", 0, dark, Change(max_epsilon=limit))
     answers = [device.ask(number, copy)[0] for number in range(2 * AFFORDABLE)]
-    sent = sum(answer.arrays is not None for answer in answers)
+    sent = sum(answer.values is not None for answer in answers)
     spent = epsilon_from_below(multiplier, sampling, sent, privacy.delta)
     return exact(
         "budget",

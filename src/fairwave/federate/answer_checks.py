@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairwave.federate.protocol import Answer, Status, within_bounds
+from fairwave.learning.named_arrays import flat_form
 from fairwave.runs.faults import Fault
 
 
@@ -18,7 +19,7 @@ class Expected:
     round: int
     examples: int
     like: Mapping[str, np.ndarray]
-    """Arrays with the names, shapes and types that are agreed."""
+    """Arrays with the names, shapes and types that are agreed: the layout of the flat array."""
     max_norm: float
 
 
@@ -37,17 +38,15 @@ def fault_in(answer: Answer, expected: Expected) -> Fault:
         return Fault.UNREADABLE
     if answer.status is not Status.SENT:
         return Fault.NONE
-    return Fault.UNREADABLE if answer.arrays is None else _fault_in_arrays(answer.arrays, expected)
+    return Fault.UNREADABLE if answer.values is None else _fault_in_values(answer.values, expected)
 
 
-def _fault_in_arrays(arrays: Mapping[str, np.ndarray], expected: Expected) -> Fault:
-    if set(arrays) != set(expected.like):
-        return Fault.UNREADABLE
-    if any(arrays[name].shape != like.shape for name, like in expected.like.items()):
+def _fault_in_values(flat: np.ndarray, expected: Expected) -> Fault:
+    size, kind = flat_form(expected.like)
+    if flat.shape != (size,):
         return Fault.OTHER_SHAPE
-    if any(arrays[name].dtype != like.dtype for name, like in expected.like.items()):
+    if flat.dtype != kind:
         return Fault.OTHER_TYPE
-    if not all(np.isfinite(array).all() for array in arrays.values()):
+    if not np.isfinite(flat).all():
         return Fault.NOT_FINITE
-    squares = sum(float(np.sum(np.square(array, dtype=np.float64))) for array in arrays.values())
-    return Fault.TOO_LONG if np.sqrt(squares) > expected.max_norm else Fault.NONE
+    return Fault.TOO_LONG if np.sqrt(np.sum(np.square(flat, dtype=np.float64))) > expected.max_norm else Fault.NONE

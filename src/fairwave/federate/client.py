@@ -45,7 +45,7 @@ from fairwave.keys import Stream, device_key, run_key
 from fairwave.learning.loss import Samples, local_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.models import count_parameters
-from fairwave.learning.named_arrays import NamedArrays, leaves_by_name, named_arrays, tree_of
+from fairwave.learning.named_arrays import NamedArrays, flattened, leaves_by_name, named_arrays, tree_of, unflattened
 from fairwave.policy.certify import certify_plans
 from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.effort_fit import fit_effort, no_memory
@@ -109,7 +109,7 @@ class DeviceClient:
                 seeded_noise=settings.noise == "simulation",
                 own_budget=own_budget,
             )
-            self._agreement = agreement_digest(scenario, scheme.name, settings.noise)
+            self.agreement = agreement_digest(scenario, scheme.name, settings.noise)
             first = no_memory(self._member.effort, scenario.utility.effort_window)
             self._file = ClientStateFile(state_file, first, model.init(initial) if scheme.personal_models else None)
 
@@ -127,6 +127,8 @@ class DeviceClient:
     @double_precision()
     def answer(self, task: Task) -> Answer:
         """The reply to a task; whatever is sent has been charged and written to the state file first."""
+        if task.agreement != self.agreement:
+            return Answer(sayable_round(task.round), Status.FAILED, reason=Reason.OTHER_AGREEMENT)
         if is_hostile(task, self._layout):
             return Answer(sayable_round(task.round), Status.FAILED, reason=Reason.REFUSED_COPY)
         # Two programs that read one state would both train, and each would count only its own steps.
@@ -140,13 +142,13 @@ class DeviceClient:
 
     def _answered(self, task: Task) -> Answer:
         agreed = self._file.folder / AGREED
-        if agreed.exists() and agreed.read_bytes() != self._agreement:
+        if agreed.exists() and agreed.read_bytes() != self.agreement:
             return Answer(task.round, Status.FAILED, reason=Reason.CHANGED_AGREEMENT)
-        state = self._file.read()
-        if is_unforeseen(task, self._exchanges) or is_out_of_turn(task, state, self._exchanges):
+        state, copy = self._file.read(), self._named(task.copy)
+        if is_unforeseen(task, self._exchanges) or is_out_of_turn(task, copy, state, self._exchanges):
             return Answer(task.round, Status.STALE, examples=self._own.count)
-        if task.copy is not None:
-            state = self._entered(state, task, task.copy)
+        if copy is not None:
+            state = self._entered(state, task, copy)
         prepared = self._prepared(state, jnp.asarray(task.round))
         if not bool(prepared.takes_part):
             return self._reply(state, Status.RESTING)
@@ -186,7 +188,7 @@ class DeviceClient:
         )
         agreed = self._file.folder / AGREED
         if not agreed.exists():
-            replace_file(agreed, self._agreement)
+            replace_file(agreed, self.agreement)
         self._file.write(entered)
         return entered
 
@@ -237,7 +239,7 @@ class DeviceClient:
         return self._reply(state, status, state.gradient)
 
     def _give_update(self, state: ClientState, task: Task, plan: DevicePlan, status: Status) -> Answer:
-        question = digest_of(state.copy, task.mean_gradient if self._exchanges else None)
+        question = digest_of(state.copy, self._named(task.mean_gradient) if self._exchanges else None)
         if question != state.question:
             if status is not Status.OUTAGE and not self._charges.take_steps(int(plan.local_iterations)):
                 return self._reply(state, Status.RESTING)  # trying the round again would overspend
@@ -299,10 +301,14 @@ class DeviceClient:
         """What the access point sent back in the exchange of gradients; None without an exchange."""
         if not self._exchanges:
             return None
-        if task.mean_gradient is None:  # no gradient has arrived there
+        mean = self._named(task.mean_gradient)
+        if mean is None:  # no gradient has arrived there
             nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self._like)
             return MeanGradient(nothing, jnp.asarray(False))
-        return MeanGradient(tree_of(task.mean_gradient, self._like), jnp.asarray(True))
+        return MeanGradient(tree_of(mean, self._like), jnp.asarray(True))
+
+    def _named(self, flat: np.ndarray | None) -> NamedArrays | None:
+        return None if flat is None else unflattened(flat, self._layout)
 
     def _shared(self, state: ClientState) -> SharedInputs:
         return SharedInputs(self._noise_root(state), jnp.asarray(state.round), *self._own.labelled)
@@ -315,7 +321,7 @@ class DeviceClient:
         return Answer(
             round=state.round,
             status=status,
-            arrays=arrays if status is Status.SENT else None,
+            values=None if arrays is None or status is not Status.SENT else flattened(arrays, self._layout),
             examples=self._own.count,
             spent=state.spent,
             state_name=state.name,

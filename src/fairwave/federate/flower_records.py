@@ -8,10 +8,11 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
 from fairwave.federate.protocol import VERSION, Answer, Phase, Reason, Status, Task
-from fairwave.learning.named_arrays import NamedArrays
 
 TASK, ANSWER, TELEMETRY, HELLO = "fairwave.task", "fairwave.answer", "fairwave.telemetry", "fairwave.hello"
 COPY, MEAN_GRADIENT, ARRAYS = "copy", "mean-gradient", "arrays"
+FLAT = "flat"
+"""The one array of each of these records: all values in the agreed order."""
 
 _Kind = TypeVar("_Kind", int, float, str, bytes)
 
@@ -29,6 +30,7 @@ def task_to_records(task: Task) -> RecordDict:
             "federation": task.federation,
             "scheme": task.scheme,
             "seed": task.seed,
+            "agreement": task.agreement,
             "round": task.round,
             "phase": str(task.phase),
             "deviation": task.deviation,
@@ -36,9 +38,9 @@ def task_to_records(task: Task) -> RecordDict:
             "steps-left": task.steps_left,
         }
     )
-    for name, arrays in ((COPY, task.copy), (MEAN_GRADIENT, task.mean_gradient)):
-        if arrays is not None:
-            records[name] = to_arrays(arrays)
+    for name, flat in ((COPY, task.copy), (MEAN_GRADIENT, task.mean_gradient)):
+        if flat is not None:
+            records[name] = ArrayRecord({FLAT: Array(flat)})
     return records
 
 
@@ -54,13 +56,14 @@ def task_from_records(records: RecordDict) -> Task:
         federation=value(fields, "federation", str),
         scheme=value(fields, "scheme", str),
         seed=value(fields, "seed", int),
+        agreement=value(fields, "agreement", bytes),
         round=value(fields, "round", int),
         phase=Phase(phase),
         deviation=value(fields, "deviation", float),
         scored_round=value(fields, "scored-round", int),
         steps_left=value(fields, "steps-left", int),
-        copy=from_arrays(records, COPY),
-        mean_gradient=from_arrays(records, MEAN_GRADIENT),
+        copy=from_array(records, COPY),
+        mean_gradient=from_array(records, MEAN_GRADIENT),
     )
 
 
@@ -82,8 +85,8 @@ def answer_to_records(answer: Answer) -> RecordDict:
             "reason": str(answer.reason),
         }
     )
-    if answer.arrays is not None:
-        records[ARRAYS] = to_arrays(answer.arrays)
+    if answer.values is not None:
+        records[ARRAYS] = ArrayRecord({FLAT: Array(answer.values)})
     if answer.telemetry:
         records[TELEMETRY] = MetricRecord({name: float(number) for name, number in answer.telemetry.items()})
     return records
@@ -102,7 +105,7 @@ def answer_from_records(records: RecordDict) -> Answer:
     return Answer(
         round=value(fields, "round", int),
         status=Status(status),
-        arrays=from_arrays(records, ARRAYS),
+        values=from_array(records, ARRAYS),
         examples=value(fields, "num-examples", int),
         spent=value(fields, "spent", int),
         state_name=value(fields, "state-name", int),
@@ -115,25 +118,22 @@ def answer_from_records(records: RecordDict) -> Answer:
     )
 
 
-def to_arrays(arrays: NamedArrays) -> ArrayRecord:
-    """Named arrays as a record."""
-    return ArrayRecord({name: Array(array) for name, array in arrays.items()})
-
-
-def from_arrays(records: RecordDict, name: str) -> NamedArrays | None:
-    """Named arrays out of a record; None if there is none."""
+def from_array(records: RecordDict, name: str) -> np.ndarray | None:
+    """The flat array of a record, of whatever length and type it arrived with; None if there is no such record."""
     record = records.get(name)
     if record is None:
         return None
     if not isinstance(record, ArrayRecord):
         raise Unreadable(f"{name}: no record of arrays")
+    if set(record) != {FLAT}:
+        raise Unreadable(f"{name}: not the one array '{FLAT}'")
     try:
-        arrays = {key: array.numpy() for key, array in record.items()}
+        flat = record[FLAT].numpy()
     except Exception:  # bytes that are no array can fail anywhere in NumPy's reader
         raise Unreadable(f"{name}: an array that cannot be read") from None
-    if not all(isinstance(array, np.ndarray) for array in arrays.values()):  # NumPy also reads archives of arrays
+    if type(flat) is not np.ndarray:  # NumPy also reads archives of arrays
         raise Unreadable(f"{name}: something that is no array")
-    return arrays
+    return flat
 
 
 def value(record: ConfigRecord, name: str, kind: type[_Kind]) -> _Kind:

@@ -1,11 +1,12 @@
 """What access point and devices say to each other, whatever carries it: the whole vocabulary of the wire.
 
 Nothing leaves a device but its number, with a signature that proves it, and an `Answer` that `sayable` lets through:
-enumerated words, whole and real numbers within stated bounds, and arrays of the agreed names, shapes and types. There
+enumerated words, whole and real numbers within stated bounds, and one array of the agreed length and type. There
 is no field for free text, so that no message of an error, a library or a file system can carry a record away; such
 messages stay in the device's own log.
 
-A model, a gradient and an update are named arrays. Rounds count from 0.
+A model, a gradient and an update each travel as one flat array: all leaves of the model in their order, row by row.
+Both sides know the model, so that names and shapes do not travel. Rounds count from 0.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fairwave.learning.named_arrays import NamedArrays
+from fairwave.learning.named_arrays import flat_form
 
-VERSION = 3
+VERSION = 4
 """Version of this protocol; parties of different versions do not talk to each other."""
 
 
@@ -53,7 +54,7 @@ class Reason(enum.StrEnum):
     UNREADABLE = "unreadable"
     """The task is not as agreed."""
     OTHER_AGREEMENT = "other_agreement"
-    """The task names a federation, scheme or seed that was not agreed on."""
+    """The task names a federation, scheme, seed or agreement that is not the device's own."""
     CHANGED_AGREEMENT = "changed_agreement"
     """The scenario is not the one that this federation began with."""
     REFUSED_COPY = "refused_copy"
@@ -77,6 +78,8 @@ class Task:
     """Name of the federation, by which a device keeps its states apart."""
     scheme: str
     seed: int
+    agreement: bytes
+    """A digest of what the access point takes to be agreed on, for the device to compare with its own."""
     round: int
     phase: Phase
     deviation: float
@@ -85,9 +88,9 @@ class Task:
     """That round; -1 for none."""
     steps_left: int
     """Local steps that the access point's ledger leaves the device; -1 for no limit."""
-    copy: NamedArrays | None
+    copy: np.ndarray | None
     """The device's copy of the model, in the first exchange of a round."""
-    mean_gradient: NamedArrays | None
+    mean_gradient: np.ndarray | None
     """In the second exchange of a round; left out if no gradient arrived."""
 
 
@@ -97,7 +100,7 @@ class Answer:
 
     round: int
     status: Status
-    arrays: NamedArrays | None = None
+    values: np.ndarray | None = None
     """Its gradient or its update; only with status 'sent'."""
     examples: int = 0
     """Samples that it holds."""
@@ -131,13 +134,13 @@ TELEMETRY = (
 """What a device may tell the experimenter: its plan, and what it measured while it trained."""
 
 
-def sayable(answer: Answer, like: Mapping[str, np.ndarray] | None) -> bool:
-    """Whether an answer is within the vocabulary; `like` has the names, shapes and types that arrays must have."""
+def sayable(answer: Answer, like: Mapping[str, np.ndarray]) -> bool:
+    """Whether an answer is within the vocabulary; `like` has the layout that is agreed on."""
     telemetry = set(answer.telemetry) <= set(TELEMETRY) and all(
         type(value) is float for value in answer.telemetry.values()
     )
     words = type(answer.status) is Status and type(answer.reason) is Reason and type(answer.exhausted) is bool
-    return words and telemetry and within_bounds(answer) and (answer.arrays is None or fits(answer.arrays, like or {}))
+    return words and telemetry and within_bounds(answer) and (answer.values is None or fits(answer.values, like))
 
 
 def sayable_round(number: int) -> int:
@@ -156,8 +159,7 @@ def within_bounds(answer: Answer) -> bool:
     return 0.0 <= std <= REAL and (math.isnan(loss) or abs(loss) <= REAL)
 
 
-def fits(arrays: Mapping[str, np.ndarray], like: Mapping[str, np.ndarray]) -> bool:
-    """Whether arrays have the agreed names, shapes and types."""
-    return set(arrays) == set(like) and all(
-        arrays[name].shape == agreed.shape and arrays[name].dtype == agreed.dtype for name, agreed in like.items()
-    )
+def fits(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> bool:
+    """Whether a flat array has the length and type of the agreed layout."""
+    size, kind = flat_form(like)
+    return type(flat) is np.ndarray and flat.shape == (size,) and flat.dtype == kind

@@ -35,7 +35,8 @@ from fairwave.federate.server_round import (
 )
 from fairwave.federate.server_run import ServerRun
 from fairwave.federate.step_charges import StepCharges
-from fairwave.learning.named_arrays import NamedArrays, named_arrays
+from fairwave.federate.task_checks import agreement_digest
+from fairwave.learning.named_arrays import named_arrays
 from fairwave.runs.faults import Fault, by_name
 from fairwave.runs.order import Track
 
@@ -71,6 +72,7 @@ class Rounds:
         self._exchanges, self._server_run = exchanges, server_run
         self._connections, self._point = connections, point
         self._track = track
+        self._digest = agreement_digest(point.scenario, track.scheme, self._settings.noise)
         self._charges, self._per_try = StepCharges(0), per_try(point)
         self._exhausted = np.zeros(0, bool)
 
@@ -150,14 +152,15 @@ class Rounds:
         current: _Try,
         device: int,
         phase: Phase,
-        copy: NamedArrays | None = None,
-        mean_gradient: NamedArrays | None = None,
+        copy: np.ndarray | None = None,
+        mean_gradient: np.ndarray | None = None,
     ) -> Task:
         left = self._point.steps_left(current.server)
         return Task(
             federation=self._server_run.name,
             scheme=self._track.scheme,
             seed=self._track.seed,
+            agreement=self._digest,
             round=current.number,
             phase=phase,
             deviation=float(np.asarray(current.server.deviation)[device]),

@@ -26,7 +26,7 @@ from fairwave.engine.state import ServerState
 from fairwave.federate.protocol import Answer, Status
 from fairwave.federate.step_charges import PerTry, at_worst
 from fairwave.learning.model import Tree
-from fairwave.learning.named_arrays import NamedArrays, named_arrays, tree_of
+from fairwave.learning.named_arrays import flat_form, flattened, named_arrays, tree_of, unflattened
 from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.fleet import physical_devices
 from fairwave.policy.problem import most_iterations_in_time
@@ -69,22 +69,24 @@ def events_at_worst(point: AccessPoint, number: int, tries: Mapping[int, int], e
     return [event for event in point.rules.mode.events(point.enforced, messages) if event.sender == "device"]
 
 
-def copies_for(server: ServerState, chosen: Sequence[int]) -> dict[int, NamedArrays]:
-    """The copies that devices begin a round with."""
-    rows = named_arrays(server.copies.of_devices)
-    return {device: {name: rows[name][device] for name in rows} for device in chosen}
+def copies_for(server: ServerState, chosen: Sequence[int]) -> dict[int, np.ndarray]:
+    """The copies that devices begin a round with, each as one flat array."""
+    rows, like = named_arrays(server.copies.of_devices), named_arrays(server.global_params)
+    return {device: flattened({name: rows[name][device] for name in rows}, like) for device in chosen}
 
 
 @double_precision()
 def mean_of_gradients(
     point: AccessPoint, server: ServerState, invitation: Invitation, answers: Answers
-) -> NamedArrays | None:
+) -> np.ndarray | None:
     """The mean of the gradients that arrived from devices that were not caught at something; None if there are none."""
     sent = {device: answer for device, answer in answers.items() if answer.status is Status.SENT}
     arrives = _flags(point.counts.size, sent)
     gradients = _stacked(server, sent, np.asarray(invitation.participants))
     mean = point.mean_gradient(server, invitation, arrives, gradients)
-    return named_arrays(mean.gradient) if mean is not None and bool(mean.arrived) else None
+    if mean is None or not bool(mean.arrived):
+        return None
+    return flattened(named_arrays(mean.gradient), named_arrays(server.global_params))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,13 +187,15 @@ def _copy_accuracy(point: AccessPoint, server: ServerState, invitation: Invitati
 
 
 def _stacked(server: ServerState, answers: Answers, chosen: np.ndarray) -> Tree:
-    """The arrays of some devices with a leading axis; zero for those without."""
+    """What some devices sent, as a tree with a leading axis; zero for those without."""
     like = named_arrays(server.global_params)
-    rows = {name: np.zeros((chosen.size, *array.shape), array.dtype) for name, array in like.items()}
+    size, kind = flat_form(like)
+    rows = np.zeros((chosen.size, size), kind)
     for place, device in enumerate(chosen):
-        for name, array in (answers[device].arrays or {}).items() if device in answers else ():
-            rows[name][place] = array
-    return tree_of(rows, server.global_params)
+        values = answers[device].values if device in answers else None
+        if values is not None:
+            rows[place] = values
+    return tree_of(unflattened(rows, like), server.global_params)
 
 
 def _flags(count: int, members: Iterable[int]) -> jax.Array:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
@@ -14,7 +14,6 @@ from fairwave.errors import FairwaveError
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.connections import Connections
 from fairwave.federate.device_keys import KnownKeys
-from fairwave.federate.flower_records import to_arrays
 from fairwave.federate.messaging import Exchanges
 from fairwave.federate.rounds import Rounds
 from fairwave.federate.server_run import OnLogLine, ServerRun
@@ -64,7 +63,8 @@ class UtilityFair(Strategy):
                     point = access_point(experiment, track, secret)
                     server_run.store.begin(track, fingerprint(experiment, point), layout(point))
                     last = Rounds(self._agreement, exchanges, server_run, connections, point, track).run()
-                    result.arrays = to_arrays(named_arrays(last.global_params))
+                    model = named_arrays(last.global_params)
+                    result.arrays = ArrayRecord({name: Array(array) for name, array in model.items()})
             except FairwaveError as error:  # Flower keeps what a ServerApp raises to itself
                 server_run.log("failed", why=str(error))
                 raise

@@ -22,16 +22,15 @@ LONGEST = 1e6
 def is_hostile(task: Task, like: Mapping[str, np.ndarray]) -> bool:
     """Whether what the access point sent has another layout than agreed, is not finite, or is too long to be honest."""
     return not 0.0 <= task.deviation <= 1.0 or any(
-        not fits(arrays, like) or not _length(arrays) <= LONGEST
-        for arrays in (task.copy, task.mean_gradient)
-        if arrays is not None
+        not fits(flat, like) or not _length(flat) <= LONGEST
+        for flat in (task.copy, task.mean_gradient)
+        if flat is not None
     )
 
 
-def _length(arrays: NamedArrays) -> float:
-    """The length of all arrays together; NaN where anything is not finite."""
-    squares = sum(float(np.sum(np.square(array, dtype=np.float64))) for array in arrays.values())
-    return float(np.sqrt(squares))
+def _length(flat: np.ndarray) -> float:
+    """The length of an array; not at most any number where anything is not finite."""
+    return float(np.sqrt(np.sum(np.square(flat, dtype=np.float64))))
 
 
 def is_unforeseen(task: Task, exchanges: bool) -> bool:
@@ -41,13 +40,13 @@ def is_unforeseen(task: Task, exchanges: bool) -> bool:
     return (task.copy is None) != exchanges  # the copy comes with the first exchange of a round, and only with that
 
 
-def is_out_of_turn(task: Task, state: ClientState, exchanges: bool) -> bool:
-    """Whether a task belongs to a round that is over, not begun, or begun with another copy of the model."""
+def is_out_of_turn(task: Task, copy: NamedArrays | None, state: ClientState, exchanges: bool) -> bool:
+    """Whether a task belongs to a round that is over, not begun, or begun with another `copy` of the model."""
     if task.round < state.round:
         return True
-    if task.copy is None:
+    if copy is None:
         return task.round != state.round or (exchanges and state.gradient is None)
-    return task.round == state.round and digest_of(task.copy) != digest_of(state.copy)
+    return task.round == state.round and digest_of(copy) != digest_of(state.copy)
 
 
 def agreement_digest(scenario: Scenario, scheme: str, noise: str) -> bytes:
