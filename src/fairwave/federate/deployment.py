@@ -1,4 +1,4 @@
-"""Seeing a loopback deployment through: nodes that die are started again, and so is the whole network."""
+"""Seeing a loopback deployment through: programs that die are started again, and the run goes on from its store."""
 
 from __future__ import annotations
 
@@ -31,18 +31,20 @@ def federate_on_loopback(
 ) -> None:
     """Run an agreement into a folder, on processes and sockets of this machine.
 
-    If the SuperLink dies, network and run are begun anew, and the run goes on from its store.
+    If the SuperLink dies, it is started again; devices come back by themselves, and the run goes on from its store.
     """
     _check_path(folder)
     with ServerRun(folder, agreement, command):
         pass  # whatever is wrong with the folder or the agreement is found before any process starts
-    with _ended_by_sigterm():
-        for _ in range(1 + MOST_RESTARTS):
-            with network(agreement, folder, command) as running:
-                log = LogReader(folder / LOG)
-                if _followed(running, running.submit(), log, on_line):
-                    return
+    with _ended_by_sigterm(), network(agreement, folder, command) as running:
+        log = LogReader(folder / LOG)
+        for _ in range(MOST_RESTARTS):
+            if _followed(running, running.submit(), log, on_line):
+                return
             on_line({"event": "restarted"})
+            running.start_superlink()
+        if _followed(running, running.submit(), log, on_line):
+            return
     raise FederationError(f"the SuperLink died {1 + MOST_RESTARTS} times; see {folder / LOGS}")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import datetime
 import email.utils
-import enum
 import ssl
 import time
 from pathlib import Path
@@ -45,35 +44,13 @@ from flwr.supernode.fleet_http_client import FleetHttpClient
 
 from fairwave.errors import FederationError
 from fairwave.federate.device_keys import private_key
+from fairwave.federate.link_errors import LinkError, Trouble, named, persistently
 
 HEARTBEAT_S = float(HEARTBEAT_DEFAULT_INTERVAL)
 """How often the SuperLink wants to hear from a device; after twice as long it takes the device for gone."""
 MOST_OBJECTS = 1_000
 """Parts that a message may consist of; a message of an access point that keeps to the protocol has a few."""
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.05, 1.0
-_PASSING = (408, 413, 429)
-"""HTTP codes of a gate that is busy."""
-
-
-class Trouble(enum.Enum):
-    """Why a request failed; all of them may pass."""
-
-    UNREACHABLE = "unreachable"
-    """No connection, or an answer that says that the SuperLink is not there."""
-    UNTRUSTED = "untrusted"
-    """The server's certificate is not one of the federation's authority."""
-    REFUSED = "refused"
-    """The SuperLink does not know this device's key or its node, or not yet again."""
-    UNREADABLE = "unreadable"
-    """An answer that is not as Flower makes them."""
-
-
-class LinkError(FederationError):
-    """A request that failed."""
-
-    def __init__(self, trouble: Trouble, why: str) -> None:
-        super().__init__(why)
-        self.trouble = trouble
 
 
 class FleetLink:
@@ -102,13 +79,21 @@ class FleetLink:
         """Become a node of the SuperLink; `known` is the node that this device was before.
 
         A device that was killed has had no time to say goodbye, and the SuperLink would refuse it for a minute: it
-        goes on as the node that it was.
+        goes on as the node that it was. One whose clock is wrong is refused once, and then knows the right time.
         """
+        try:
+            return self._connected(known)
+        except LinkError:
+            if self.clock_offset_s == 0.0:
+                raise
+            return self._connected(known)
+
+    def _connected(self, known: int | None) -> int:
         if known is not None and self._still_there(known):
             self._node = Node(node_id=known)
             return known
         request = ActivateNodeRequest(public_key=self._public, heartbeat_interval=HEARTBEAT_S)
-        with _named(self._address):
+        with named(self._address):
             self._node = Node(node_id=self._client.ActivateNode(request).node_id)
         return int(self._node.node_id)
 
@@ -125,14 +110,14 @@ class FleetLink:
     def heartbeat(self) -> None:
         """Tell the SuperLink that this device is there."""
         request = SendNodeHeartbeatRequest(node=self._node, heartbeat_interval=HEARTBEAT_S)
-        with _named(self._address):
+        with named(self._address):
             response = self._client.SendNodeHeartbeat(request)
         if not response.success:
             raise LinkError(Trouble.REFUSED, f"{self._address}: the SuperLink does not know this device any more")
 
     def receive(self) -> Message | None:
         """The next message for this device, whole; None if there is none."""
-        with _named(self._address):
+        with named(self._address):
             response = self._client.PullMessages(PullMessagesRequest(node=self._node))
             if not response.messages_list:
                 return None
@@ -142,9 +127,10 @@ class FleetLink:
                 raise LinkError(Trouble.UNREADABLE, f"{self._address}: a message of {len(names)} parts")
             expires = metadata.created_at + metadata.ttl
             parts = {name: self._pull(metadata.run_id, name, expires) for name in dict.fromkeys(names)}
-            self._client.ConfirmMessageReceived(
-                ConfirmMessageReceivedRequest(node=self._node, run_id=metadata.run_id, message_object_id=tree.object_id)
+            received = ConfirmMessageReceivedRequest(
+                node=self._node, run_id=metadata.run_id, message_object_id=tree.object_id
             )
+            persistently(self._client.ConfirmMessageReceived, received)
             message = inflate_object_from_contents(tree.object_id, parts)
         if not isinstance(message, Message) or not message.has_content():
             raise LinkError(Trouble.UNREADABLE, f"{self._address}: a message without content")
@@ -155,7 +141,8 @@ class FleetLink:
         """A part of a message, which the access point may still be sending when the message is announced."""
         pause_s = _FIRST_LOOK_S
         while True:
-            response = self._client.PullObject(PullObjectRequest(node=self._node, run_id=run, object_id=name))
+            request = PullObjectRequest(node=self._node, run_id=run, object_id=name)
+            response = persistently(self._client.PullObject, request)
             if response.object_found and response.object_available:
                 return bytes(response.object_content)
             if not response.object_found or self._signer.now() + pause_s > expires:
@@ -170,31 +157,29 @@ class FleetLink:
             reply.metadata.__dict__["_message_id"] = reply.object_id
             tree = get_object_tree(reply)
             parts = {name: part.deflate() for name, part in get_all_nested_objects(reply).items()}
-        with _named(self._address):
-            response = self._client.PushMessages(
-                PushMessagesRequest(
-                    node=self._node,
-                    messages_list=[message_to_proto(remove_content_from_message(reply))],
-                    message_object_trees=[tree],
-                    clientapp_runtime_list=[worked_s],
-                )
-            )
+        announced = PushMessagesRequest(
+            node=self._node,
+            messages_list=[message_to_proto(remove_content_from_message(reply))],
+            message_object_trees=[tree],
+            clientapp_runtime_list=[worked_s],
+        )
+        with named(self._address):
+            response = persistently(self._client.PushMessages, announced)
             for name in response.objects_to_push:
-                self._client.PushObject(
-                    PushObjectRequest(
-                        node=self._node,
-                        run_id=question.metadata.run_id,
-                        object_id=name,
-                        object_content=parts[name],
-                        session_id=response.session_id,
-                    )
+                part = PushObjectRequest(
+                    node=self._node,
+                    run_id=question.metadata.run_id,
+                    object_id=name,
+                    object_content=parts[name],
+                    session_id=response.session_id,
                 )
+                persistently(self._client.PushObject, part)
 
     def close(self, *, goodbye: bool) -> None:
         """End the connection; with a goodbye, the SuperLink knows at once that the device is gone."""
         try:
             if goodbye and self._node is not None:
-                with _named(self._address):
+                with named(self._address):
                     self._client.DeactivateNode(DeactivateNodeRequest(node_id=self._node.node_id))
         except LinkError:
             pass  # it will notice by itself
@@ -238,42 +223,6 @@ class _Signer:
 
 _CLOCK_TOLERANCE_S = 3.0
 """The SuperLink accepts a signature from 5 s in its future."""
-
-
-class _named:
-    """Turns what Flower and HTTP raise into errors that say what is the matter."""
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None or not isinstance(error, Exception) or isinstance(error, LinkError):
-            return
-        raise _in_words(self._address, error) from error
-
-
-def _in_words(address: str, error: Exception) -> LinkError:
-    if isinstance(error, httpx.HTTPStatusError):
-        code = error.response.status_code
-        if code in range(400, 500) and code not in _PASSING:
-            return LinkError(
-                Trouble.REFUSED,
-                f"{address}: the SuperLink refuses this device (HTTP {code}): its key is not registered or was "
-                "revoked, or the SuperLink was restarted",
-            )
-        return LinkError(Trouble.UNREACHABLE, f"{address}: HTTP {code}")
-    if isinstance(error, httpx.TransportError):
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):
-            return LinkError(
-                Trouble.UNTRUSTED,
-                f"{address}: its certificate is not vouched for by this federation's authority, or is not valid now; "
-                "check the address, this machine's clock and the certificate",
-            )
-        return LinkError(Trouble.UNREACHABLE, f"{address}: no connection ({type(error).__name__})")
-    return LinkError(Trouble.UNREADABLE, f"{address}: an answer that is not as Flower makes them")
 
 
 def _reply_metadata(question: Message, now: float) -> Metadata:

@@ -25,7 +25,7 @@ def in_words(line: dict[str, Any]) -> str:
             faults = faults_in_words(line["faults"])
             return f"round {line['round']}: too few answers in the {line['phase']} exchange{faults}"
         case "restarted":
-            return "the SuperLink died; starting the network again"
+            return "the SuperLink died; starting it again"
         case _:
             return ""
 

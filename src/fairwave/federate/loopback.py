@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+import shutil
 import ssl
 import subprocess
 import sys
 import tempfile
 import urllib.error
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from fairwave.errors import FederationError
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.app_folder import PACKAGE, write_app
+from fairwave.federate.control_link import register_keys
 from fairwave.federate.credentials import Authority, make_device_key
 from fairwave.federate.device_file import DeviceFile, write_device_file
 from fairwave.federate.processes import Program, end_all, free_ports, surroundings, wait_until
+from fairwave.federate.watchdog import Watchdog
 from fairwave.runs.folder import DEVICES, LOGS
 
 HOST = "127.0.0.1"
@@ -31,14 +34,16 @@ _CONNECTION = "loopback"
 class Loopback:
     """Started on entering a `with`, ended on leaving it, whatever happens; keys last as long."""
 
-    def __init__(self, agreement: Agreement, folder: Path, command: str) -> None:
+    def __init__(self, agreement: Agreement, folder: Path, command: str, *, per_process: int = 1) -> None:
+        """`per_process` is how many devices live in one process: fleets have fewer processes than devices."""
+        self._per_process = per_process
         self._agreement, self._folder, self._command = agreement, folder.resolve(), command
         self._count = agreement.order.scenario.cell.num_devices
         self.nodes: dict[int, Program] = {}
 
     def __enter__(self) -> Loopback:
-        self._place = tempfile.TemporaryDirectory(prefix="fairwave-")
-        self.secrets = Path(self._place.name)
+        self.secrets = Path(tempfile.mkdtemp(prefix="fairwave-"))
+        self._watchdog = Watchdog(self.secrets)
         self.logs = self._folder / LOGS
         self.logs.mkdir(parents=True, exist_ok=True)
         (self.port,) = free_ports(1)
@@ -46,10 +51,8 @@ class Loopback:
         self.superlink: Program | None = None
         try:
             self._prepare()
-            self._start_superlink()
-            with ThreadPoolExecutor(2) as pool:
-                list(pool.map(self._register, range(self._count)))
-            for device in range(self._count):
+            self.start_superlink()
+            for device in range(0, self._count, self._per_process):
                 self.start_node(device)
         except BaseException:
             self.__exit__()
@@ -59,7 +62,8 @@ class Loopback:
     def __exit__(self, *rest: object) -> None:
         programs = [*self.nodes.values(), *([self.superlink] if self.superlink else [])]
         end_all(programs)
-        self._place.cleanup()
+        shutil.rmtree(self.secrets, ignore_errors=True)
+        self._watchdog.dismiss()
 
     def submit(self) -> str:
         """Start the app; the number of Flower's run."""
@@ -72,12 +76,22 @@ class Loopback:
         return str(answer["runs"][0]["status"])
 
     def start_node(self, device: int) -> None:
-        """Start a device, or start it again."""
-        self.nodes[device] = Program(
-            [sys.executable, "-m", "fairwave", "device", "run", str(self.node_folder(device))],
-            self.environment,
-            self.logs / f"node-{device}.log",
+        """Start a device and those that live in the same process, or start them again."""
+        together = range(device, min(device + self._per_process, self._count))
+        self.nodes[device] = self._started(
+            [sys.executable, "-m", "fairwave", "device", "run", *(str(self.node_folder(k)) for k in together)],
+            f"node-{device}.log",
         )
+
+    def _started(self, command: Sequence[str], log: str) -> Program:
+        program = Program(command, self.environment, self.logs / log)
+        self._watchdog.watch(program.pid)
+        return program
+
+    @property
+    def port_for_devices(self) -> int:
+        """Where devices find the SuperLink."""
+        return self.port
 
     def node_folder(self, device: int) -> Path:
         """Where a device finds its key and its settings."""
@@ -108,16 +122,17 @@ class Loopback:
             folder,
             DeviceFile(
                 device=device,
-                access_point=f"{HOST}:{self.port}",
+                access_point=f"{HOST}:{self.port_for_devices}",
                 authority=str(self.secrets / "ca.crt"),
                 home=str(self._folder / DEVICES),
                 agreement=str(self.secrets / "app" / PACKAGE),
             ),
         )
 
-    def _start_superlink(self) -> None:
+    def start_superlink(self) -> None:
+        """Start the SuperLink, or start it again: devices find it by themselves, once it knows their keys."""
         place = self.secrets
-        self.superlink = Program(
+        self.superlink = self._started(
             [
                 "flower-superlink",
                 *("--host", HOST, "--port", str(self.port)),
@@ -125,11 +140,12 @@ class Loopback:
                 *("--ssl-certfile", str(place / "server.crt"), "--ssl-keyfile", str(place / "server.key")),
                 "--enable-supernode-auth",
             ],
-            self.environment,
-            self.logs / "superlink.log",
+            "superlink.log",
         )
         if not wait_until(self._healthy, _START_S):
             raise FederationError(f"the SuperLink did not start; see {self.logs / 'superlink.log'}")
+        keys = [place / "known_keys" / f"{device}.pub" for device in range(self._count)]
+        register_keys(f"{HOST}:{self.port}", place / "ca.crt", keys)
 
     def _healthy(self) -> bool:
         trust = ssl.create_default_context(cafile=str(self.secrets / "ca.crt"))
@@ -138,11 +154,6 @@ class Loopback:
                 return True
         except (urllib.error.URLError, OSError):
             return False
-
-    def _register(self, device: int) -> None:
-        self._flwr(
-            "supernode", "register", str(self.secrets / "known_keys" / f"{device}.pub"), _CONNECTION, "--format", "json"
-        )
 
     def _flwr(self, *arguments: str) -> dict[str, Any]:
         """Flower's own command, and the JSON that it prints last."""

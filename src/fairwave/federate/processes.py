@@ -67,13 +67,31 @@ class Program:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        while left := {pid for pid, begun in self._family.items() if _begun(pid) == begun}:
-            for pid in left:  # what they begin meanwhile goes with them
-                self._family |= descendants(pid)
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.05)
+        _kill(self._family)
+
+
+def end_sessions(leaders: Sequence[int]) -> None:
+    """See that sessions of programs, and all that these began, are gone, whoever their parent was."""
+    families = {pid: {pid: _begun(pid), **descendants(pid)} for pid in leaders}
+    for pid in leaders:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: not any(_begun(pid) for pid in leaders), _GRACE_S)
+    for pid, family in families.items():
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        _kill(family)
+
+
+def _kill(family: dict[int, str]) -> None:
+    """Kill processes that began when it says here, and what they begin meanwhile."""
+    while left := {pid for pid, begun in family.items() if begun and _begun(pid) == begun}:
+        for pid in left:
+            family |= descendants(pid)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
 
 
 def descendants(pid: int) -> dict[int, str]:

@@ -16,7 +16,8 @@ from flwr.app import Message, RecordDict
 from fairwave.federate.answering import HELLO_TYPE, Answering
 from fairwave.federate.device_file import DeviceFolder
 from fairwave.federate.device_log import note
-from fairwave.federate.fleet_link import HEARTBEAT_S, FleetLink, LinkError
+from fairwave.federate.fleet_link import HEARTBEAT_S, FleetLink
+from fairwave.federate.link_errors import LinkError
 from fairwave.federate.resident_status import ConnectionStatus, read_status, write_status
 
 SOON_S = 0.2

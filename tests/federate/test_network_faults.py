@@ -1,0 +1,158 @@
+"""A federation on real sockets that meets one fault after another: every device is back after each, by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fairwave.federate.agreement import Agreement
+from fairwave.federate.deployment import federate_on_loopback
+from fairwave.federate.loopback import Loopback
+from fairwave.federate.settings import Settings
+from fairwave.runs.faults import Fault
+from fairwave.runs.folder import DEVICES
+from tests.federate.parties import outcome, tiny
+from tests.federate.wire import Wire
+
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.faults]
+
+DEADLINE_S = 12.0
+CLOCK_AHEAD_S = 10.0
+"""How far the clock of device 2 is ahead: twice what the SuperLink accepts."""
+GATE_DOWN_S = 30.0
+ANYTHING = frozenset(Fault)
+
+
+class _Enough(Exception):
+    """Every fault was met."""
+
+
+class _Faulty(Loopback):
+    """Devices that misbehave on demand, over a wire that can be cut."""
+
+    wire: Wire
+
+    def __enter__(self) -> _Faulty:
+        self.plans = self._folder.parent / "plans"
+        self.plans.mkdir()
+        super().__enter__()
+        return self
+
+    def __exit__(self, *rest: object) -> None:
+        super().__exit__(*rest)
+        self.wire.__exit__(None, None, None)
+
+    @property
+    def port_for_devices(self) -> int:
+        if not hasattr(self, "wire"):
+            self.wire = Wire(self.port).__enter__()
+        return self.wire.port
+
+    def start_node(self, device: int) -> None:
+        clock = CLOCK_AHEAD_S if device == 2 else 0.0
+        words = [str(self.node_folder(device)), str(self.plans), str(clock)]
+        self.environment["SLEEP_S"] = str(DEADLINE_S + 5.0)
+        self.nodes[device] = self._started(
+            [sys.executable, "-m", "tests.federate.saboteur", *words], f"node-{device}.log"
+        )
+
+
+class _Schedule:
+    """Fires one fault after another, each once all devices have delivered an update since the last one."""
+
+    def __init__(self, faults: dict[str, Callable[[], None]]) -> None:
+        self._faults = dict(faults)
+        self.fired: dict[str, int] = {}
+        """The number of stored rounds when a fault was fired."""
+        self.rounds: list[dict[str, object]] = []
+
+    def __call__(self, line: dict[str, object]) -> None:
+        if line["event"] != "round":
+            return
+        self.rounds.append(line)
+        if line["delivered"] != 3:
+            return
+        if not self._faults:
+            raise _Enough
+        name = next(iter(self._faults))
+        self.fired[name] = len(self.rounds)
+        self._faults.pop(name)()
+
+
+def test_every_device_comes_back_after_every_fault_and_the_ledger_covers_what_left_it(tmp_path: Path) -> None:
+    networks: list[_Faulty] = []
+
+    def network(*arguments: object) -> _Faulty:
+        networks.append(_Faulty(*arguments))  # type: ignore[arg-type]
+        return networks[0]
+
+    def plan(device: int, what: str) -> Callable[[], None]:
+        return lambda: (networks[0].plans / str(device)).write_text(what) and None
+
+    def cut_handshakes() -> None:
+        networks[0].wire.handshakes_to_cut = 3
+        networks[0].wire.drop()
+
+    def close_the_gate() -> None:
+        wire = networks[0].wire
+        wire.down = True
+        wire.drop()
+        threading.Timer(GATE_DOWN_S, lambda: setattr(wire, "down", False)).start()
+
+    def kill_device() -> None:
+        os.killpg(networks[0].nodes[0].pid, signal.SIGKILL)
+
+    def kill_superlink() -> None:
+        assert networks[0].superlink is not None
+        os.killpg(networks[0].superlink.pid, signal.SIGKILL)
+
+    schedule = _Schedule(
+        {
+            "half-sent reply": plan(1, "half"),
+            "slow uplink": plan(0, "slow"),
+            "not a number": plan(1, "nan"),
+            "program ends": plan(1, "exit"),
+            "late": plan(0, "sleep"),
+            "handshake cut": cut_handshakes,
+            "gate down": close_the_gate,
+            "device killed": kill_device,
+            "SuperLink killed": kill_superlink,
+        }
+    )
+    order = tiny("privacy.noise_source=hardened", "privacy.max_epsilon=unset", preset="fair", rounds=200)
+    settings = Settings(quorum=0.3, deadline_s=DEADLINE_S, patience=30, wait_s=90.0)
+    begun = time.monotonic()
+    with pytest.raises(_Enough):
+        federate_on_loopback(Agreement(order, settings), tmp_path / "run", "test", schedule, network)
+    assert time.monotonic() - begun < 400.0
+    assert networks[0].wire.cut == 3
+    _check_rounds(schedule, tmp_path / "run")
+
+
+def _check_rounds(schedule: _Schedule, folder: Path) -> None:
+    held = outcome(folder).records
+    expected = {
+        "half-sent reply": (1, {Fault.NO_ANSWER}),
+        "slow uplink": (0, {Fault.NO_ANSWER}),
+        "not a number": (1, {Fault.NOT_FINITE}),
+        "program ends": (1, {Fault.NO_ANSWER}),
+        "late": (0, {Fault.NO_ANSWER}),
+    }
+    for name, (device, faults) in expected.items():
+        record = held[schedule.fired[name]]
+        assert record["update_fault"][device] in faults, name
+        others = [k for k in range(3) if k != device]
+        assert record["delivered"][others].all(), name  # nobody pays for another's fault
+        assert float(record["update_exchange_s"]) < DEADLINE_S + 3.0, name
+    for device in range(3):
+        account = json.loads((folder / DEVICES / f"device-{device}" / "account" / "account.json").read_text())
+        left = sum(count for *_, count in account["releases"])
+        assert held[-1]["charged_steps"][device] >= left > 0
