@@ -2,8 +2,8 @@
 
     python benchmarks/fleet.py [DEVICES] [ROUNDS] [--preset small] [--cohort 10] [--processes 2] [--idle 60]
 
-Every device has a key and a TLS connection of its own; they live in few processes, as a laboratory has them. Idle cost is
-the SuperLink's processor time while all devices are connected and nothing is asked of them.
+Every device has a key and a TLS connection of its own; they live in few processes, as a laboratory has them. Idle cost
+is the SuperLink's processor time while all devices are connected and nothing is asked of them.
 """
 
 from __future__ import annotations
@@ -99,8 +99,9 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         federate_on_loopback(Agreement(order, settings), Path(folder) / "run", "benchmark", on_line, network)
-        with RunStore(Path(folder) / "run") as store:
-            records = store.records(next(store.order.tracks()))[1:]
+        store = RunStore(Path(folder) / "run")
+        records = store.records(next(store.order.tracks()))[1:]
+        store.close()
     split = {
         name: statistics.median(float(record[name]) for record in records)
         for name in ("round_s", "gradient_exchange_s", "update_exchange_s")
@@ -108,8 +109,9 @@ def main() -> None:
     slowest = statistics.median(max(record["wall_time_s"][record["delivered"]], default=0.0) for record in records)
     waiting = split["gradient_exchange_s"] + split["update_exchange_s"] - slowest
     print(
-        f"median of rounds 2 to {given.rounds}: {split['round_s']:.2f} s; exchanges {waiting + slowest:.2f} s, of which the "
-        f"slowest device trains {slowest:.2f} s; the access point's own work {split['round_s'] - waiting - slowest:.2f} s"
+        f"median of rounds 2 to {given.rounds}: {split['round_s']:.2f} s; exchanges {waiting + slowest:.2f} s, of "
+        f"which the slowest device trains {slowest:.2f} s; the access point's own work "
+        f"{split['round_s'] - waiting - slowest:.2f} s"
     )
 
 

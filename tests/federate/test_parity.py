@@ -85,7 +85,7 @@ def test_a_federation_that_scores_wrongly_is_noticed(tmp_path: Path, monkeypatch
 
 
 def test_a_device_that_forgets_its_deviation_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "fit_effort", lambda strategy, effort, *rest, **more: effort)
+    monkeypatch.setattr(client, "_fit_effort", lambda strategy, effort, *rest, **more: effort)
     order = tiny()
     stored = federated(order, tmp_path / "run").records
     with pytest.raises(AssertionError):

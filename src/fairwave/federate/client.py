@@ -6,6 +6,7 @@ What it computes is `engine.device_side`, the same functions that the simulator 
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from fairwave.engine.battery import capacities_j, least_energy_j
 from fairwave.engine.device_side import (
     HeldSamples,
     Limits,
+    LocalTraining,
     MeanGradient,
     Prepared,
     SharedInputs,
@@ -91,7 +93,6 @@ class DeviceClient:
         """`account` is the folder of the privacy account of all federations; left out, one beside the state file."""
         self._scenario, self._scheme, self._model, self._settings = scenario, scheme, model, settings
         self._own, self._index, self._counters = samples, samples.index, counters
-        self._program: Callable[..., Trained] | None = None
         self._mode = mode_of(scenario.privacy)
         self._exchanges = exchanges_gradients(scenario, scheme)
         with double_precision():
@@ -252,10 +253,9 @@ class DeviceClient:
         shared = dataclasses.replace(self._shared(state), mean=self._mean_gradient(task))
         own = self._training_inputs(state, plan)
         before = self._loss_of(state.personal_model if self._scheme.personal_models else own.copy, state.round)
-        if self._program is None:  # compiling is not training: neither its time nor its energy counts
-            self._program = _train.lower(self._training, shared, own).compile()
+        program = _training_program(self._training, shared, own)  # compiling is neither training time nor energy
         with Meter(self._counters) as meter:
-            trained: Trained = jax.tree.map(lambda leaf: leaf.block_until_ready(), self._program(shared, own))
+            trained: Trained = jax.tree.map(lambda leaf: leaf.block_until_ready(), program(shared, own))
         steps = int(plan.local_iterations) if self._mode.counts_steps else 0
         # Time and energy of private training depend on which records were drawn, and the next plan on the energy.
         measures = self._settings.energy == "measured" and not self._mode.counts_steps
@@ -347,3 +347,18 @@ class DeviceClient:
     def _noise_root(self, state: ClientState) -> Key:
         """Root of batches and noise: the scenario's seed is known to all, so that only simulations use it."""
         return run_key(self._scenario.run.seed if self._settings.noise == "simulation" else state.secret)
+
+
+_PROGRAMS = OrderedDict[object, Callable[..., Trained]]()
+_MOST_PROGRAMS = 8
+
+
+def _training_program(training: LocalTraining, shared: SharedInputs, own: TrainingInputs) -> Callable[..., Trained]:
+    """Local training, compiled; devices of one process whose data have the same shape share the program."""
+    leaves, structure = jax.tree.flatten((shared, own))
+    which = (training, structure, tuple(jax.typeof(leaf) for leaf in leaves))
+    if which not in _PROGRAMS:
+        _PROGRAMS[which] = _train.lower(training, shared, own).compile()
+        while len(_PROGRAMS) > _MOST_PROGRAMS:
+            _PROGRAMS.popitem(last=False)
+    return _PROGRAMS[which]
