@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,12 +114,85 @@ def test_a_device_comes_back_under_another_node() -> None:
     assert len(said) == 2  # it is not asked in every round
     crowd.there = {32}
     assert connections.update() == {0: 32}
+    assert [line.split()[0] for line in said[2:]] == ["left", "joined"]
+
+
+def test_a_device_that_goes_leaves_a_trace() -> None:
+    crowd = Crowd(_app(), {33: {"partition-id": 0}})
+    said: list[tuple[str, dict[str, object]]] = []
+    connections = Connections(Exchanges(crowd), 1, None, 5.0, lambda event, **more: said.append((event, more)))
+    begun = time.time()
+    connections.update()
+    crowd.there = set()
+    assert connections.update() == {}
+    assert said[0] == ("joined", {"device": 0, "node": "33"})
+    event, more = said[1]
+    assert event == "left" and more["node"] == "33" and more["device"] == 0
+    assert begun - 0.01 <= float(str(more["last_seen"])) <= time.time() + 0.01
+    assert connections.update() == {} and len(said) == 2  # it goes once
+
+
+class Watched:
+    """The connections of a crowd with keys, and what they said."""
+
+    def __init__(self, folder: Path, claims: dict[int, dict[str, object]]) -> None:
+        self.crowd, self.said = Crowd(_app(), claims), list[str]()
+        self.folder = folder / "known_keys"
+        self.connections = Connections(
+            Exchanges(self.crowd),
+            2,
+            KnownKeys(self.folder),
+            5.0,
+            lambda event, **more: self.said.append(f"{event} {more}"),
+        )
+
+    def update(self) -> dict[int, int]:
+        self.said.clear()
+        return self.connections.update()
+
+
+def test_two_keys_are_good_while_a_device_changes_from_one_to_the_other(tmp_path: Path) -> None:
+    old, _ = _keys(tmp_path, 2)
+    make_device_key(tmp_path / "new.key", tmp_path / "known_keys" / "0-2.pub")
+    claims = {61: {"partition-id": 0, "key": str(old)}, 62: {"partition-id": 0, "key": str(tmp_path / "new.key")}}
+    there = Watched(tmp_path, {**claims, 63: {"partition-id": 1, "key": str(tmp_path / "new.key")}})
+    there.crowd.there = {61}
+    assert there.update() == {0: 61}
+    there.crowd.there = {62, 63}  # the second key is device 0's, and no other's
+    assert there.update() == {0: 62}
+    assert any("device 1: no proof that the node holds its key" in line for line in there.said)
+    there.crowd.there = {61}
+    assert there.update() == {0: 61}
+    (tmp_path / "known_keys" / "0.pub").unlink()
+    assert there.update() == {}
+    assert "left" in there.said[0] and "a key of it was revoked" in there.said[0]
+    assert "no proof that the node holds its key" in there.said[1]
+    there.crowd.there = {62}
+    assert there.update() == {0: 62}
+
+
+def test_a_key_is_revoked_and_another_added_while_a_federation_runs(tmp_path: Path) -> None:
+    first, second = _keys(tmp_path, 2)
+    there = Watched(tmp_path, {71: {"partition-id": 0, "key": str(first)}, 72: {"partition-id": 1, "key": str(second)}})
+    kept = (tmp_path / "known_keys" / "1.pub").read_bytes()
+    (tmp_path / "known_keys" / "1.pub").unlink()
+    assert there.update() == {0: 71}
+    (tmp_path / "known_keys" / "1.pub").write_bytes(kept)
+    assert there.update() == {0: 71, 1: 72}
+    assert there.update() == {0: 71, 1: 72} and there.said == []
+    (tmp_path / "known_keys" / "notes.pub").write_text("not a key")
+    assert there.update() == {0: 71, 1: 72}  # a stray file does not end a federation
+    assert any("notes.pub: is not called by a device's number" in line for line in there.said)
+    for path in (tmp_path / "known_keys").iterdir():
+        path.unlink()
+    assert there.update() == {}
 
 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
         ("notes.pub", "ssh-ed25519 AAAA", r"notes.pub: is not called by a device's number; rename it to NUMBER.pub"),
+        ("1-x.pub", "ssh-ed25519 AAAA", r"1-x.pub: is not called by a device's number"),
         ("-1.pub", "ssh-ed25519 AAAA", r"-1.pub: is not called by a device's number"),
         ("1.pub", "half a key", r"1.pub: no public key of a device; bring it back"),
         ("1.pub", "", r"1.pub: no public key of a device"),

@@ -17,9 +17,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.verification import PolicyBuilder, Store
 
-from fairwave.errors import OutputError, ScenarioError
+from fairwave.errors import ArgumentError, OutputError, ScenarioError
 from fairwave.federate.agreement import FEDERATION, SCENARIO, Agreement, read_agreement, write_agreement
 from fairwave.federate.app_folder import PACKAGE
+from fairwave.federate.credentials import Authority
+from fairwave.federate.device_file import DeviceFolder
 from fairwave.federate.kit import write_kit
 from fairwave.federate.settings import Settings
 from fairwave.scenario.loading import load_scenario
@@ -42,8 +44,37 @@ def test_every_machine_has_a_folder(kit: Path) -> None:
         "node-1",
         "node-2",
     }
-    assert {path.name for path in (kit / "node-1").iterdir()} == {"ca.crt", "node.key", "start.sh"}
+    assert {path.name for path in (kit / "node-1").iterdir()} == {
+        "agreement",
+        "ca.crt",
+        "device.toml",
+        "node.key",
+        "start.sh",
+    }
     assert {path.stem for path in (kit / "access-point" / "known_keys").iterdir()} == {"0", "1", "2"}
+
+
+def test_a_device_is_configured_by_a_file_that_its_owner_can_read(kit: Path) -> None:
+    for device in range(3):
+        folder = DeviceFolder(kit / f"node-{device}")
+        assert folder.file.device == device and folder.file.access_point == "ap.example.org:8443"
+        assert folder.file.account == "~/.local/state/fairwave/account"
+        assert folder.key.exists() and folder.authority.exists() and not folder.home.exists()
+        assert folder.agreement() == Agreement(tiny(), Settings())
+    assert "exec fairwave device run ." in (kit / "node-0" / "start.sh").read_text("utf-8")
+
+
+def test_an_ipv6_address_stands_in_brackets(tmp_path: Path) -> None:
+    write_kit(tmp_path / "kit", Agreement(tiny(), Settings()), ["2001:db8::7"], 8443, 30)
+    assert DeviceFolder(tmp_path / "kit" / "node-0").file.access_point == "[2001:db8::7]:8443"
+
+
+def test_the_authority_outlives_the_certificates_that_it_issues(kit: Path, tmp_path: Path) -> None:
+    authority = x509.load_pem_x509_certificate((kit / "access-point" / "ca.crt").read_bytes())
+    server = x509.load_pem_x509_certificate((kit / "access-point" / "server.crt").read_bytes())
+    assert authority.not_valid_after_utc - server.not_valid_after_utc > datetime.timedelta(days=3000)
+    with pytest.raises(ArgumentError, match="the authority's own certificate ends on"):
+        Authority.make(30).issue(["localhost"], 31, tmp_path / "server.crt", tmp_path / "server.key")
 
 
 def test_private_keys_are_private_and_where_they_belong(kit: Path) -> None:
@@ -92,6 +123,9 @@ def test_scripts_are_scripts(kit: Path) -> None:
     gate = (kit / "access-point" / "gate.conf").read_text("utf-8")
     assert gate.count("proxy_pass") == 1
     assert "location / { return 403; }" in gate
+    assert "client_max_body_size 8m;" in gate and "$" not in gate.replace("$binary_remote_addr", "").replace(
+        "$request_uri", ""
+    ).replace("$request_method", "").replace("$host", "").replace("+$", "")
     assert "--host 127.0.0.1" in (kit / "access-point" / "start.sh").read_text("utf-8")
 
 

@@ -9,6 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fairwave.errors import FairwaveError, FederationError, StoreError
+from fairwave.federate.log_lines import in_words
+from fairwave.federate.log_reader import failure_in
 from fairwave.federate.server_run import LOG, ServerRun, log_line
 from fairwave.runs.order import Track
 
@@ -25,3 +28,28 @@ def test_a_loss_that_is_not_finite_is_null(tmp_path: Path, loss: float) -> None:
     ServerRun.log_round(run, Track("proposed", 0), 0, arrays, {"no_answer": [1]})
     line = json.loads((tmp_path / LOG).read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     assert line["loss"] is None and line["test_accuracy"] is None and line["faults"] == {"no_answer": [1]}
+
+
+HOSTILE = "\x1b[2J\x1b]0;mine\x07\x9b31m\r\n\u202eevil\x00"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"event": "refused", "why": HOSTILE},
+        {"event": "device error", "device": 0, "why": HOSTILE},
+        {"event": "left", "device": 0, "why": HOSTILE},
+        {"event": "no quorum", "round": 1, "phase": HOSTILE, "faults": {HOSTILE: [1]}},
+    ],
+)
+def test_nothing_that_a_device_says_reaches_the_terminal_as_a_command(line: dict[str, object]) -> None:
+    said = in_words(line)
+    assert said.isprintable()
+    assert "evil" in said and "[2J" in said  # it can be read, and does nothing
+
+
+@pytest.mark.parametrize(("code", "kind"), [(5, StoreError), (7, FederationError), (None, FederationError)])
+def test_what_ended_a_federation_keeps_its_exit_code(code: int | None, kind: type[FairwaveError]) -> None:
+    line = {"event": "failed", "why": f"a reason{HOSTILE}"} | ({} if code is None else {"exit_code": code})
+    error = failure_in(line)
+    assert type(error) is kind and str(error).isprintable()

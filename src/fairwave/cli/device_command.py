@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fairwave.cli.federate_command import need_flower
+from fairwave.cli.fleet_command import need_flower
 from fairwave.errors import FederationError
 
 app = typer.Typer(

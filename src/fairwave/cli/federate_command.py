@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairwave.cli import fleet_command as fleet
 from fairwave.cli.arguments import Seeds, names_in
+from fairwave.cli.fleet_command import need_flower, say_line
 from fairwave.cli.run_command import Resumable, tell_results, this_command
 from fairwave.cli.scenario_command import Overrides, Plugins
 from fairwave.errors import ArgumentError
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from fairwave.federate.settings import Settings
 
 app = typer.Typer(
-    help="Train between real processes and machines, on Flower: 'local' on this machine, 'init' for others.",
+    help="Train between real processes and machines, on Flower: 'local' on this machine, 'init' for others, and what "
+    "the operator of an access point needs while it runs.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -122,7 +124,7 @@ def init(
     port: Annotated[
         int, typer.Option(min=1, max=65534, help="Its port for devices; the next one stays inside.")
     ] = 8443,
-    days: Annotated[int, typer.Option(min=1, max=3650, help="How long certificates last.")] = 365,
+    days: Annotated[int, typer.Option(min=1, max=1825, help="How long the access point's certificate lasts.")] = 365,
     noise: NoiseSource = Noise.HARDENED,
     deadline: Deadline = 120.0,
     quorum: Quorum = 0.5,
@@ -155,12 +157,6 @@ def _settings(**given: object) -> Settings:
         return Settings.model_validate(given)
     except ValidationError as error:
         raise ArgumentError(f"--{one_line(error, Settings).replace('_s:', ':', 1)}") from None
-
-
-def need_flower() -> None:
-    """Refuse to go on without Flower, which is an optional part."""
-    if importlib.util.find_spec("flwr") is None:
-        raise ArgumentError("federate: Flower is not installed; install it with: pip install 'fairwave[flower]'")
 
 
 def _one_source(source: str, preset: str) -> str:
@@ -204,20 +200,16 @@ def _run(engine: Engine, agreement: Agreement, folder: Path, command: str) -> No
             from fairwave.federate.deployment import federate_on_loopback
 
             typer.echo(f"starting the network: {agreement.order.scenario.cell.num_devices} devices", err=True)
-            federate_on_loopback(agreement, folder, command, _say)
+            federate_on_loopback(agreement, folder, command, say_line)
         case Engine.IN_PROCESS:
             from fairwave.federate.in_process import federate_in_process
 
-            federate_in_process(agreement, folder, command, _say)
+            federate_in_process(agreement, folder, command, say_line)
         case Engine.RAY:
             from fairwave.federate.ray_engine import federate_on_ray
 
-            federate_on_ray(agreement, folder, command, _say)
+            federate_on_ray(agreement, folder, command, say_line)
 
 
-def _say(line: dict[str, Any]) -> None:
-    from fairwave.federate.log_lines import in_words
-
-    text = in_words(line)
-    if text:
-        typer.echo(text, err=True)
+for _name, _command in fleet.COMMANDS.items():
+    app.command(_name)(_command)

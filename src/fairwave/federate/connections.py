@@ -32,6 +32,8 @@ class Connections:
         self._exchanges, self._num_devices, self._known_keys, self._log = exchanges, num_devices, known_keys, log
         self._deadline_s = min(deadline_s, _PATIENCE_S)
         self._node_of: dict[int, int] = {}
+        self._seen: dict[int, float] = {}
+        """When each device was last known to be connected, by the clock."""
         self._refused: set[int] = set()
         self._silent: dict[int, float] = {}
         """When nodes that said nothing may be asked again: each question waits for them."""
@@ -41,7 +43,10 @@ class Connections:
     def update(self) -> dict[int, int]:
         """The node of every device that is connected now; nodes that are new are asked who they are."""
         there = set(self._exchanges.grid.get_node_ids())
-        self._node_of = {device: node for device, node in self._node_of.items() if node in there}
+        self._read_keys_again()
+        for device in [device for device, node in self._node_of.items() if node not in there]:
+            self._leave(device)
+        self._seen |= dict.fromkeys(self._node_of, time.time())
         self._refused &= there
         # Whoever was second is asked again once the first has gone: it may be the same device after a crash.
         self._second = {node: device for node, device in self._second.items() if device in self._node_of}
@@ -56,6 +61,21 @@ class Connections:
             for node, reply in replies.items():
                 self._admit(node, reply, question)
         return dict(self._node_of)
+
+    def _read_keys_again(self) -> None:
+        """Devices that have lost a key must prove themselves anew; whoever was refused may have one now."""
+        if self._known_keys is None:
+            return
+        lost = self._known_keys.refresh(lambda why: self._log("refused", why=why))
+        if lost is not None:
+            self._refused.clear()
+            self._second.clear()
+        for device in set(lost or ()) & set(self._node_of):
+            self._leave(device, why="a key of it was revoked")
+
+    def _leave(self, device: int, **more: str) -> None:
+        node = self._node_of.pop(device)
+        self._log("left", device=device, node=str(node), last_seen=round(self._seen[device], 3), **more)
 
     def wait_for(self, enough: Callable[[dict[int, int]], bool], wait_s: float) -> dict[int, int]:
         """The same, once there are enough, or when waiting is over."""
@@ -79,8 +99,8 @@ class Connections:
             self._second[node] = device
             self._log("refused", why=f"device {device}: another node is already connected as this device")
             return
-        self._node_of[device] = node
-        self._log("joined", device=device)
+        self._node_of[device], self._seen[device] = node, time.time()
+        self._log("joined", device=device, node=str(node))
 
     def _introduced(self, records: RecordDict, question: bytes) -> int:
         fields = records.get(HELLO)

@@ -15,10 +15,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairwave.errors import ArgumentError
-from fairwave.private_files import write_private
+from fairwave.private_files import replace_file, write_private
 
 CURVE = ec.SECP384R1()
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*")
+AUTHORITY_DAYS = 3650
+"""How long an authority lasts: longer than the certificates that it issues, so that they can be renewed in time."""
 _SKEW = datetime.timedelta(minutes=5)
 """Clocks differ: a certificate is valid a little before it was made."""
 
@@ -44,6 +46,23 @@ class Authority:
         )
         return cls(key, certificate)
 
+    @classmethod
+    def read(cls, certificate: Path, key: Path) -> Authority:
+        """The one in two files."""
+        try:
+            held, own = x509.load_pem_x509_certificate(certificate.read_bytes()), key.read_bytes()
+            private = serialization.load_pem_private_key(own, None)
+        except OSError as error:
+            raise ArgumentError(
+                f"{error.filename}: cannot be read ({error.strerror}); give --authority the file authority/ca.key that "
+                "'fairwave federate init' made"
+            ) from None
+        except (ValueError, TypeError):
+            raise ArgumentError(f"{key}: holds no plain private key; bring back authority/ca.key") from None
+        if not isinstance(private, ec.EllipticCurvePrivateKey) or private.public_key() != held.public_key():
+            raise ArgumentError(f"{key}: is not the key of {certificate}; bring back authority/ca.key")
+        return cls(private, held)
+
     def write(self, certificate: Path, key: Path | None = None) -> None:
         """The certificate for everybody, the key for a safe place."""
         certificate.write_bytes(_pem(self.certificate))
@@ -51,7 +70,10 @@ class Authority:
             write_private(key, _private_pem(self.key))
 
     def issue(self, hosts: Sequence[str], days: int, certificate: Path, key: Path) -> None:
-        """A certificate for a server that is reached under these names and addresses."""
+        """A certificate for a server that is reached under these names and addresses; one that is there is replaced."""
+        ends = self.certificate.not_valid_after_utc
+        if datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days) > ends:
+            raise ArgumentError(f"--days {days}: the authority's own certificate ends on {ends:%Y-%m-%d}; give fewer")
         own, named = ec.generate_private_key(CURVE), _name("fairwave access point")
         issued = (
             _builder(named, self.certificate.subject, own.public_key(), days)
@@ -63,8 +85,8 @@ class Authority:
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False)
             .sign(self.key, hashes.SHA384())
         )
-        certificate.write_bytes(_pem(issued))
-        write_private(key, _private_pem(own))
+        replace_file(key, _private_pem(own))
+        replace_file(certificate, _pem(issued), 0o644)
 
 
 def make_device_key(private: Path, public: Path) -> None:
@@ -72,7 +94,16 @@ def make_device_key(private: Path, public: Path) -> None:
     key, encoding = ec.generate_private_key(CURVE), serialization.Encoding
     form, plain = serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
     write_private(private, key.private_bytes(encoding.PEM, form, plain))
-    public.write_bytes(key.public_key().public_bytes(encoding.OpenSSH, serialization.PublicFormat.OpenSSH) + b"\n")
+    form_of_public = serialization.PublicFormat.OpenSSH
+    # A federation may be running that reads the keys: it finds a whole one, or none.
+    replace_file(public, key.public_key().public_bytes(encoding.OpenSSH, form_of_public) + b"\n", 0o644)
+
+
+def hosts_of(certificate: Path) -> list[str]:
+    """The names and addresses that a certificate is good for."""
+    held = x509.load_pem_x509_certificate(certificate.read_bytes())
+    names = held.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return [str(name.value) for name in names]
 
 
 def check_host(host: str) -> None:

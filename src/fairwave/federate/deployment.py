@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from fairwave.errors import ArgumentError, FederationError
 from fairwave.federate.agreement import Agreement
+from fairwave.federate.log_reader import LogReader, failure_in
 from fairwave.federate.loopback import Loopback
+from fairwave.federate.processes import ended_by_sigterm
 from fairwave.federate.server_run import OnLogLine, ServerRun
 from fairwave.runs.folder import LOG, LOGS
 
@@ -36,7 +34,7 @@ def federate_on_loopback(
     _check_path(folder)
     with ServerRun(folder, agreement, command):
         pass  # whatever is wrong with the folder or the agreement is found before any process starts
-    with _ended_by_sigterm(), network(agreement, folder, command) as running:
+    with ended_by_sigterm(), network(agreement, folder, command) as running:
         log = LogReader(folder / LOG)
         for _ in range(MOST_RESTARTS):
             if _followed(running, running.submit(), log, on_line):
@@ -55,25 +53,6 @@ def _check_path(folder: Path) -> None:
         raise ArgumentError(f"--out {folder}: {strange[0]!r} in a path cannot be passed on to Flower; choose another")
 
 
-class LogReader:
-    """Reads what is added to the federation's log from now on."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._read = path, path.stat().st_size if path.exists() else 0
-
-    def news(self) -> list[dict[str, Any]]:
-        """Whole lines that have come since."""
-        if not self._path.exists():
-            return []
-        with self._path.open("rb") as handle:
-            handle.seek(self._read)
-            whole = handle.read().rpartition(b"\n")[0]
-        if not whole:
-            return []
-        self._read += len(whole) + 1
-        return [json.loads(line) for line in whole.splitlines()]
-
-
 def _followed(network: Loopback, run: str, log: LogReader, on_line: OnLogLine) -> bool:
     """Whether the run came to its end; false if the SuperLink died."""
     asked_at = time.monotonic()
@@ -84,7 +63,7 @@ def _followed(network: Loopback, run: str, log: LogReader, on_line: OnLogLine) -
             if line["event"] == "finished":
                 return True
             if line["event"] == "failed":
-                raise FederationError(line["why"])
+                raise failure_in(line)
         if network.superlink is None or network.superlink.ended() is not None:
             return False
         for device, node in list(network.nodes.items()):
@@ -108,17 +87,3 @@ def _refuse_failed(network: Loopback, run: str) -> None:
         return
     if status.startswith("finished") and status != "finished:completed":
         raise FederationError(f"the access point's program died ({status}); see {network.logs / 'superlink.log'}")
-
-
-@contextlib.contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM leaves through the same door as Ctrl-C, so that nothing is left running."""
-
-    def leave(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
@@ -11,38 +15,89 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from fairwave.errors import FederationError
 
 _HASH = ec.ECDSA(hashes.SHA384())
+_FILE = re.compile(r"([0-9]+)(?:-([0-9]+))?\.pub", re.ASCII)
+_Keys: TypeAlias = dict[int, dict[bytes, serialization.SSHPublicKeyTypes]]
+"""Keys of every device, by the bytes of their files."""
 
 
 class KnownKeys:
-    """A folder of public keys, `0.pub` for device 0."""
+    """A folder of public keys: `0.pub` for device 0, and `0-2.pub`, `0-3.pub` for further keys of the same device.
+
+    Each of a device's keys is as good as the others, so that a new one can be handed out before the old one is revoked.
+    The folder may change while a federation runs.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._keys = dict(_known_key(path) for path in sorted(folder.glob("*.pub")))
+        self._folder, self._listed = folder, _listing(folder)
+        self._keys: _Keys = {}
+        for path in key_files(folder):
+            _take(self._keys, path)
         if not self._keys:
             raise FederationError(f"{folder}: holds no public key; give each device's as NUMBER.pub")
 
     def vouches(self, device: int, question: bytes, signature: bytes) -> bool:
-        """Whether the signature of a question is that of a device's key."""
-        key = self._keys.get(device)
-        if not isinstance(key, ec.EllipticCurvePublicKey):
-            return False
-        try:
-            key.verify(signature, spoken(device, question), _HASH)
-        except InvalidSignature:
-            return False
-        return True
+        """Whether the signature of a question is that of one of a device's keys."""
+        return any(_verifies(key, device, question, signature) for key in self._keys.get(device, {}).values())
+
+    def refresh(self, complain: Callable[[str], None]) -> set[int] | None:
+        """Read the folder again if it has changed: the devices that have lost a key since; None if nothing changed.
+
+        A file that cannot be used now is complained about and vouches for nobody.
+        """
+        listed = _listing(self._folder)
+        if listed == self._listed:
+            return None
+        before, self._keys, self._listed = self._keys, {}, listed
+        for path in key_files(self._folder):
+            try:
+                _take(self._keys, path)
+            except FederationError as error:
+                complain(str(error))
+        return {device for device, keys in before.items() if not keys.keys() <= self._keys.get(device, {}).keys()}
 
 
-def _known_key(path: Path) -> tuple[int, serialization.SSHPublicKeyTypes]:
-    """A device's number and its key, from a file that is called by the number."""
-    if not (path.stem.isascii() and path.stem.isdecimal()):
+def key_files(folder: Path) -> list[Path]:
+    """The files of a folder of public keys, by device and age."""
+    return sorted(folder.glob("*.pub"), key=lambda path: numbers_of(path) if _FILE.fullmatch(path.name) else (-1, 0))
+
+
+def numbers_of(path: Path) -> tuple[int, int]:
+    """The device whose key a file holds, and which of its keys that is, from 1."""
+    match = _FILE.fullmatch(path.name)
+    if match is None:
         raise FederationError(f"{path}: is not called by a device's number; rename it to NUMBER.pub, or take it away")
+    return int(match[1]), int(match[2] or 1)
+
+
+def _listing(folder: Path) -> list[tuple[str, int, int, int]]:
+    """What tells whether a folder of keys has changed."""
+    listed = []
+    for path in folder.glob("*.pub"):
+        with contextlib.suppress(FileNotFoundError):  # taken away since it was listed
+            state = path.stat()
+            listed.append((path.name, state.st_ino, state.st_size, state.st_mtime_ns))
+    return sorted(listed)
+
+
+def _take(keys: _Keys, path: Path) -> None:
+    device, _ = numbers_of(path)
     try:
-        return int(path.stem), serialization.load_ssh_public_key(path.read_bytes())
+        content = path.read_bytes()
+        keys.setdefault(device, {})[content] = serialization.load_ssh_public_key(content)
     except (ValueError, UnsupportedAlgorithm, OSError):
         raise FederationError(
             f"{path}: no public key of a device; bring it back from the device, or take it away"
         ) from None
+
+
+def _verifies(key: serialization.SSHPublicKeyTypes, device: int, question: bytes, signature: bytes) -> bool:
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        return False
+    try:
+        key.verify(signature, spoken(device, question), _HASH)
+    except InvalidSignature:
+        return False
+    return True
 
 
 def sign(key_file: Path, device: int, question: bytes) -> bytes:

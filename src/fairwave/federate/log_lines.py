@@ -7,10 +7,21 @@ from typing import Any
 
 
 def in_words(line: dict[str, Any]) -> str:
-    """What a line says; nothing for those that need not be read."""
+    """What a line says, safe for a terminal; nothing for those that need not be read."""
+    return plain(_said(line))
+
+
+def plain(text: str) -> str:
+    """A text with every control character replaced: whoever sent it must not move the cursor or change colours."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+
+
+def _said(line: dict[str, Any]) -> str:
     match line["event"]:
         case "joined":
             return f"device {line['device']} joined"
+        case "left":
+            return f"device {line['device']} left{_because(line)}"
         case "refused":
             return f"refused {line['why']}"
         case "round":
@@ -28,6 +39,10 @@ def in_words(line: dict[str, Any]) -> str:
             return "the SuperLink died; starting it again"
         case _:
             return ""
+
+
+def _because(line: dict[str, Any]) -> str:
+    return f": {line['why']}" if line.get("why") else ""
 
 
 def faults_in_words(faults: Mapping[str, list[int]]) -> str:

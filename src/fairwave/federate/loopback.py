@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import ssl
-import subprocess
 import sys
 import tempfile
 import urllib.error
@@ -20,13 +18,13 @@ from fairwave.federate.app_folder import PACKAGE, write_app
 from fairwave.federate.control_link import register_keys
 from fairwave.federate.credentials import Authority, make_device_key
 from fairwave.federate.device_file import DeviceFile, write_device_file
+from fairwave.federate.flower_command import connection_settings, flwr
 from fairwave.federate.processes import Program, end_all, free_ports, surroundings, wait_until
 from fairwave.federate.watchdog import Watchdog
 from fairwave.runs.folder import DEVICES, LOGS
 
 HOST = "127.0.0.1"
 _START_S = 90.0
-_COMMAND_S = 120.0
 _DAYS = 30
 _CONNECTION = "loopback"
 
@@ -109,9 +107,7 @@ class Loopback:
         write_app(place / "app", self._agreement, self._folder, place / "known_keys", self._command)
         (place / "flower").mkdir(mode=0o700)
         (place / "flower" / "config.toml").write_text(
-            f'[superlink]\ndefault = "{_CONNECTION}"\n[superlink.{_CONNECTION}]\naddress = "{HOST}:{self.port}"\n'
-            f"root-certificates = {_quoted(place / 'ca.crt')}\n",
-            "utf-8",
+            connection_settings(_CONNECTION, f"{HOST}:{self.port}", place / "ca.crt"), "utf-8"
         )
 
     def _prepare_device(self, device: int) -> None:
@@ -156,29 +152,4 @@ class Loopback:
             return False
 
     def _flwr(self, *arguments: str) -> dict[str, Any]:
-        """Flower's own command, and the JSON that it prints last."""
-        command = [str(Path(sys.executable).parent / "flwr"), *arguments]
-        try:
-            done = subprocess.run(
-                command,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_COMMAND_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise FederationError(f"flwr {arguments[0]}: no answer in {_COMMAND_S:g} s; try again") from None
-        text = done.stdout.decode("utf-8", "replace")
-        try:
-            answer = json.loads(text[text.index("{") :])
-        except ValueError:
-            answer = {}
-        if done.returncode != 0 or not answer.get("success", False):
-            why = " ".join((text + done.stderr.decode("utf-8", "replace")).split())[-300:]
-            raise FederationError(f"flwr {arguments[0]}: failed ({why}); see {self.logs}")
-        return dict(answer)
-
-
-def _quoted(path: Path) -> str:
-    return f'"{path}"'
+        return flwr(self.environment, f"see {self.logs}", *arguments)

@@ -57,6 +57,7 @@ class UtilityFair(Strategy):
             connections = Connections(
                 exchanges, order.scenario.cell.num_devices, self._known_keys, settings.deadline_s, server_run.log
             )
+            server_run.log("started")
             try:
                 for track in order.tracks():
                     secret = None if settings.noise == "simulation" else server_run.secret(track)
@@ -66,7 +67,7 @@ class UtilityFair(Strategy):
                     model = named_arrays(last.global_params)
                     result.arrays = ArrayRecord({name: Array(array) for name, array in model.items()})
             except FairwaveError as error:  # Flower keeps what a ServerApp raises to itself
-                server_run.log("failed", why=str(error))
+                server_run.log("failed", why=str(error), exit_code=error.exit_code)
                 raise
         server_run.log("finished")  # the store is closed: whoever waits for this may read it
         return result

@@ -1,0 +1,163 @@
+"""`fairwave federate start`, `add`, `revoke` and the other commands of an access point's operator."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fairwave.cli.run_command import Resumable, tell_results, this_command
+from fairwave.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from fairwave.federate.point_folder import PointFolder
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="The access point's folder, or the one that 'init' has written.")
+]
+Device = Annotated[int, typer.Argument(metavar="DEVICE", min=0, help="Its number in the scenario, from 0.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not speak to the SuperLink; it is told later.")]
+
+
+def start(folder: Folder) -> None:
+    """Start the federation of a deployment, or go on with it, and show what happens until it is done.
+
+    The SuperLink has to be running. Ctrl-C stops the run; every stored round is safe, and the same command goes on.
+
+    Example:  fairwave federate start access-point
+    """
+    point = _point(folder)
+    from fairwave.federate.federation_start import start_federation
+
+    command = this_command()
+    with Resumable(command):
+        start_federation(point, command, say_line)
+    tell_results(point.run, worked=True)
+
+
+def register(folder: Folder) -> None:
+    """Tell the SuperLink which keys belong to devices; it may be repeated, and never brings back a revoked key."""
+    point = _point(folder)
+    from fairwave.federate import fleet
+
+    fleet.register(point, typer.echo)
+
+
+def add(
+    folder: Folder,
+    device: Device,
+    out: Annotated[
+        Path | None, typer.Option(show_default=False, help="Where to put node-DEVICE. Default: in FOLDER.")
+    ] = None,
+    offline: Offline = False,
+) -> None:
+    """Make the folder of a device that has none, with a new key, while the federation runs.
+
+    For a device whose folder was lost (revoke its key first) or was never made. The scenario's number of devices stays.
+
+    Example:  fairwave federate add deployment 3
+    """
+    point = _point(folder)
+    from fairwave.federate import fleet
+
+    made = fleet.add(point, device, out or folder, typer.echo, offline=offline)
+    typer.echo(f"written: {made}   (it holds a private key: move it to the device over a channel you trust)")
+
+
+def revoke(
+    folder: Folder,
+    device: Device,
+    old: Annotated[bool, typer.Option("--old", help="All keys but the newest: the end of a rotation.")] = False,
+    offline: Offline = False,
+) -> None:
+    """Take a device's keys out of the federation; from its next round on, the access point refuses them.
+
+    Example:  fairwave federate revoke access-point 3
+    """
+    point = _point(folder)
+    from fairwave.federate import fleet
+
+    fleet.revoke(point, device, typer.echo, old_only=old, offline=offline)
+
+
+def rotate(
+    folder: Folder,
+    device: Device,
+    out: Annotated[
+        Path | None, typer.Option(show_default=False, help="File of the private key. Default: FOLDER/node-DEVICE.key.")
+    ] = None,
+    offline: Offline = False,
+) -> None:
+    """Give a device a second key; both are good until the old one is revoked.
+
+    Put the new key in place of node.key on the device, restart the device, then: fairwave federate revoke --old.
+
+    Example:  fairwave federate rotate access-point 3
+    """
+    point = _point(folder)
+    from fairwave.federate import fleet
+
+    private = out or folder / f"node-{device}.key"
+    fleet.rotate(point, device, private, typer.echo, offline=offline)
+    typer.echo(
+        f"written: {private}   (move it to the device as node.key, restart the device, then: fairwave federate revoke "
+        f"{folder} {device} --old)"
+    )
+
+
+def renew(
+    folder: Folder,
+    authority: Annotated[
+        Path | None,
+        typer.Option(show_default=False, help="The authority's private key. Default: authority/ca.key of the kit."),
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, max=1825, help="How long the new certificate lasts.")] = 365,
+) -> None:
+    """Issue a new certificate for the access point, under the same names; devices need nothing new.
+
+    Example:  fairwave federate renew deployment
+    """
+    point = _point(folder)
+    from fairwave.federate import fleet
+
+    fleet.renew(point, authority or point.folder.parent / "authority" / "ca.key", days)
+    typer.echo(
+        f"written: {point.folder / 'server.crt'} and server.key, for {days} days   (next: restart the gate and the "
+        "SuperLink with them; devices come back by themselves)"
+    )
+
+
+def say_line(line: dict[str, Any]) -> None:
+    """Show a line of a federation's log, if it needs to be read."""
+    from fairwave.federate.log_lines import in_words
+
+    text = in_words(line)
+    if text:
+        typer.echo(text, err=True)
+
+
+def need_flower() -> None:
+    """Refuse to go on without Flower."""
+    if importlib.util.find_spec("flwr") is None:
+        raise ArgumentError("federate: Flower is not installed; install it with: pip install 'fairwave[flower]'")
+
+
+def _point(folder: Path) -> PointFolder:
+    need_flower()
+    from fairwave.federate.point_folder import PointFolder
+
+    return PointFolder.of(folder)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "start": start,
+    "register": register,
+    "add": add,
+    "revoke": revoke,
+    "rotate": rotate,
+    "renew": renew,
+}
+"""What `fairwave federate` has for operators, by name."""

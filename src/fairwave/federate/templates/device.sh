@@ -1,0 +1,1 @@
+exec fairwave device run .

@@ -1,0 +1,7 @@
+#!/bin/sh
+# $what
+set -eu
+cd "$$(dirname "$$0")"
+export FLWR_HOME="$$PWD/flower" FLWR_TELEMETRY_ENABLED=0 FLWR_DISABLE_UPDATE_CHECK=1
+export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION=1
+umask 077

@@ -1,0 +1,1 @@
+exec fairwave federate register .
