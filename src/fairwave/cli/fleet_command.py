@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import importlib.util
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,10 +17,24 @@ from fairwave.errors import ArgumentError
 if TYPE_CHECKING:
     from fairwave.federate.point_folder import PointFolder
 
+
+class Form(enum.StrEnum):
+    """How a status is given."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 Folder = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="The access point's folder, or the one that 'init' has written.")
 ]
 Device = Annotated[int, typer.Argument(metavar="DEVICE", min=0, help="Its number in the scenario, from 0.")]
+StatusFolder = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FOLDER", help="The access point's folder, the one that 'init' has written, or the run's folder."
+    ),
+]
 Offline = Annotated[bool, typer.Option("--offline", help="Do not speak to the SuperLink; it is told later.")]
 
 
@@ -130,6 +146,27 @@ def renew(
     )
 
 
+def status(
+    folder: StatusFolder,
+    form: Annotated[Form, typer.Option("--format", show_default=False, help="Text (default) or JSON.")] = Form.TEXT,
+) -> None:
+    """Show how a federation stands, device by device, from its log and its store, whether or not it runs.
+
+    Steps and epsilon are the ledger's, with what a round under way may have released at worst; epsilon is shown only
+    where it is proved.
+
+    Example:  fairwave federate status access-point
+    """
+    import json
+
+    run = _run_of(folder)
+    from fairwave.federate.fleet_status import fleet_status
+    from fairwave.federate.status_table import as_document, as_table
+
+    held = fleet_status(run)
+    typer.echo(json.dumps(as_document(held), indent=1) if form is Form.JSON else as_table(held, time.time()))
+
+
 def say_line(line: dict[str, Any]) -> None:
     """Show a line of a federation's log, if it needs to be read."""
     from fairwave.federate.log_lines import in_words
@@ -152,6 +189,15 @@ def _point(folder: Path) -> PointFolder:
     return PointFolder.of(folder)
 
 
+def _run_of(folder: Path) -> Path:
+    """The run of an access point's folder, or a run's folder itself."""
+    from fairwave.federate.point_folder import PointFolder
+    from fairwave.runs.database import FILE
+
+    need_flower()
+    return folder if (folder / FILE).exists() else PointFolder.of(folder).run
+
+
 COMMANDS: dict[str, Callable[..., None]] = {
     "start": start,
     "register": register,
@@ -159,5 +205,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "revoke": revoke,
     "rotate": rotate,
     "renew": renew,
+    "status": status,
 }
 """What `fairwave federate` has for operators, by name."""

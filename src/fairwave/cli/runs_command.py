@@ -108,7 +108,7 @@ def _remove_ours(folder: Path) -> list[str]:
     figures = folder / FIGURES
     ours = [folder / name for name in (FILE, f"{FILE}-journal", SEAL, SALT, PAGE, LOCK)]
     ours += [path for form in ("svg", "pdf") for path in figures.glob(f"*.{form}")]
-    ours += [folder / LOG, folder / SECRET, *folder.glob("asked-*.json")]
+    ours += [folder / LOG, *folder.glob(f"{LOG}.[1-9]"), folder / SECRET, *folder.glob("asked-*.json")]
     for path in ours:
         path.unlink(missing_ok=True)
     for place in (folder / name for name in (DEVICES, MODELS, LOGS)):

@@ -22,6 +22,7 @@ from fairwave.engine.round_record import Arrays, mean_of_participants
 from fairwave.engine.state import ServerState
 from fairwave.errors import StoreError
 from fairwave.federate.agreement import Agreement, refuse_several
+from fairwave.federate.log_reader import rotate_log
 from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.private_files import replace_file
@@ -178,6 +179,7 @@ class ServerRun:
     def log_round(self, track: Track, number: int, arrays: Arrays, faults: Mapping[str, list[int]]) -> None:
         """The log's line for a stored round."""
         loss, accuracy = mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"])
+        faulty = {device for who in faults.values() for device in who}
         self.log(
             "round",
             scheme=track.scheme,
@@ -186,6 +188,7 @@ class ServerRun:
             loss=loss if np.isfinite(loss) else None,
             test_accuracy=accuracy if np.isfinite(accuracy) else None,
             delivered=int(np.sum(arrays["delivered"])),
+            answered=[k for k in np.flatnonzero(arrays["participating"]).tolist() if k not in faulty],
             faults=dict(faults),
             seconds=round(float(arrays["round_s"]), 3),
         )
@@ -194,6 +197,7 @@ class ServerRun:
 def log_line(folder: Path, event: str, **details: object) -> dict[str, Any]:
     """A line of a federation's log: one JSON object, written at once."""
     line = {"time": round(time.time(), 3), "event": event, **details}
+    rotate_log(folder)
     with (folder / LOG).open("a", encoding="utf-8") as handle:
         handle.write(json.dumps(line, allow_nan=False) + "\n")
     return line
