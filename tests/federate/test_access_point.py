@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from fairwave.federate.agreement import FEDERATION, SCENARIO, Agreement
 from fairwave.federate.kit import write_kit
+from fairwave.federate.log_reader import lines_of
 from fairwave.federate.processes import Program, end_all, wait_until
 from fairwave.federate.settings import Settings
 from fairwave.runs.folder import LOG
@@ -37,8 +39,8 @@ def _fairwave(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def kit(tmp_path: Path) -> Path:
-    settings = Settings(wait_s=3.0)
-    write_kit(tmp_path / "kit", Agreement(tiny(), settings), ["localhost"], free_pair(), 30)
+    settings = Settings(wait_s=3.0, energy="model")
+    write_kit(tmp_path / "kit", Agreement(tiny(rounds=12), settings), ["localhost"], free_pair(), 30)
     return tmp_path / "kit"
 
 
@@ -103,6 +105,39 @@ def test_run_ends_with_a_true_exit_code(kit: Path, point: Path) -> None:
     listed = _run(point, "flwr.sh", "list", "federation", "--format", "json").stdout
     states = {each["status"] for each in json.loads(listed[listed.index("{") :])["runs"]}
     assert states == {"finished:failed", "finished:stopped"}
+
+
+@pytest.mark.skipif(
+    shutil.which("nginx") is None and os.environ.get("FAIRWAVE_NGINX") != "required",
+    reason="nginx, which is the gate, is not installed here (set FAIRWAVE_NGINX=required to insist)",
+)
+def test_devices_come_through_the_gate_and_a_revoked_one_is_out_while_it_runs(kit: Path, point: Path) -> None:
+    assert _run(point, "register.sh").returncode == 0
+    ours = {**OURS, "HOME": str(kit)}  # the account of the devices' records is in the user's home
+    scripts = [point / "gate.sh", *(kit / f"node-{device}" / "start.sh" for device in range(3))]
+    programs = [Program([str(script)], ours, kit / f"{script.parent.name}.log") for script in scripts]
+    try:
+        assert wait_until(lambda: _statuses(point).count("online") == 3, 90.0)
+        with subprocess.Popen([str(point / "run.sh")], env=OURS, stderr=subprocess.PIPE, text=True) as running:
+            assert running.stderr is not None
+            said = []
+            for line in running.stderr:
+                said.append(line)
+                if "round 2:" in line:
+                    revoked = _fairwave("revoke", point, 2)
+            assert running.wait(60) == 0, said
+        assert revoked.returncode == 0, revoked.stderr
+    finally:
+        end_all(programs)
+    lines = list(lines_of(point / "run"))
+    rounds = [line for line in lines if line["event"] == "round"]
+    assert len(rounds) == 12
+    assert 2 in rounds[0]["answered"] and rounds[-1]["answered"] == [0, 1]
+    left = [line["why"] for line in lines if line["event"] == "left" and line["device"] == 2 and "why" in line]
+    assert left == ["a key of it was revoked"]
+    status = json.loads(_fairwave("status", kit, "--format", "json").stdout)
+    assert status["state"] == "finished" and status["devices"][0]["last_delivered"] == 12
+    assert status["devices"][2]["last_delivered"] < 12
 
 
 def test_without_a_superlink_run_says_so(kit: Path) -> None:
