@@ -47,9 +47,11 @@ def test_every_machine_has_a_folder(kit: Path) -> None:
     assert {path.name for path in (kit / "node-1").iterdir()} == {
         "agreement",
         "ca.crt",
+        "compose.yaml",
         "device.toml",
         "node.key",
         "start.sh",
+        "systemd",
     }
     assert {path.stem for path in (kit / "access-point" / "known_keys").iterdir()} == {"0", "1", "2"}
 

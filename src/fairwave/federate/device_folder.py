@@ -9,6 +9,7 @@ from fairwave.federate.agreement import Agreement, write_agreement
 from fairwave.federate.credentials import make_device_key
 from fairwave.federate.device_file import DeviceFile, write_device_file
 from fairwave.federate.kit_texts import write_script
+from fairwave.federate.service_files import write_device_services
 
 AGREEMENT = "agreement"
 KEY, AUTHORITY = "node.key", "ca.crt"
@@ -32,6 +33,7 @@ def write_device_folder(
     make_device_key(folder / KEY, public)
     write_device_file(folder, DeviceFile(device=device, access_point=access_point, account=ACCOUNT))
     write_script(folder / "start.sh", "device.sh", f"Starts device {device}.", {})
+    write_device_services(folder, device)
 
 
 def address(host: str, port: int) -> str:

@@ -12,6 +12,7 @@ from fairwave.federate.credentials import AUTHORITY_DAYS, Authority, check_host
 from fairwave.federate.device_folder import address, write_device_folder
 from fairwave.federate.kit_texts import write_script, write_text
 from fairwave.federate.point_folder import ABOUT, POINT
+from fairwave.federate.service_files import write_point_services
 from fairwave.signing import KEY, PUBLIC, make_signing_key
 
 RATE_PER_DEVICE, BURST_PER_DEVICE, CONNECTIONS_PER_DEVICE = 10, 60, 4
@@ -45,6 +46,7 @@ def write_kit(folder: Path, agreement: Agreement, hosts: Sequence[str], port: in
     write_text(point / "gate.conf", "gate.conf", words | gate_limits(count))
     for name, (template, what) in _SCRIPTS.items():
         write_script(point / name, template, what, words)
+    write_point_services(point, words)
     certificate = (point / "ca.crt").read_bytes()
     for device in range(count):
         public = point / "known_keys" / f"{device}.pub"
