@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from fairwave.federate.server_run import log_line
 from fairwave.federate.settings import Settings
 from fairwave.federate.status_table import as_document, as_table
 from fairwave.report.privacy_account import run_account
-from fairwave.runs.database import locked
+from fairwave.runs.database import is_held, locked
 from fairwave.runs.store import RunStore
 from tests.federate.parties import REPEATABLE, federated, tiny
 
@@ -105,6 +106,14 @@ def test_who_is_connected_comes_from_the_log(tmp_path: Path) -> None:
     log_line(run, "failed", why="\x1b[2Jtoo few", exit_code=7)
     status = fleet_status(run)
     assert status.state == "failed" and "\x1b" not in as_table(status, time.time())
+
+
+def test_looking_is_not_taken_for_running(run: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        assert not any(pool.map(lambda _: is_held(run), range(200)))
+    with locked(run):
+        assert is_held(run)
+    assert not is_held(run)
 
 
 def test_the_command_prints_a_table_and_json(run: Path) -> None:

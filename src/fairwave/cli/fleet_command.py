@@ -167,6 +167,22 @@ def status(
     typer.echo(json.dumps(as_document(held), indent=1) if form is Form.JSON else as_table(held, time.time()))
 
 
+def metrics(
+    folder: StatusFolder,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the loopback interface.")] = 9108,
+) -> None:
+    """Serve a federation's status to Prometheus, at http://127.0.0.1:PORT/metrics, until Ctrl-C.
+
+    Example:  fairwave federate metrics access-point
+    """
+    run = _run_of(folder)
+    from fairwave.federate.metrics_server import MetricsServer
+
+    with MetricsServer(run, port) as server:
+        typer.echo(f"serving http://127.0.0.1:{port}/metrics", err=True)
+        server.serve_forever()
+
+
 def say_line(line: dict[str, Any]) -> None:
     """Show a line of a federation's log, if it needs to be read."""
     from fairwave.federate.log_lines import in_words
@@ -206,5 +222,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "rotate": rotate,
     "renew": renew,
     "status": status,
+    "metrics": metrics,
 }
 """What `fairwave federate` has for operators, by name."""

@@ -16,7 +16,7 @@ from fairwave.plugins import load_plugins
 from fairwave.privacy.ledger import with_unfinished
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.privacy.spending import Account, Spending
-from fairwave.runs.database import locked
+from fairwave.runs.database import is_held
 from fairwave.runs.faults import Fault, fault_name
 from fairwave.runs.folder import holds_run, is_federation
 from fairwave.runs.order import Track
@@ -75,7 +75,7 @@ def fleet_status(run: Path) -> FleetStatus:
     """The status of the federation in a run folder."""
     if not holds_run(run):
         raise StoreError(f"{run}: holds no federation yet; start it with ./run.sh or 'fairwave federate start'")
-    lines, running = list(lines_of(run)), _is_running(run)
+    lines, running = list(lines_of(run)), is_held(run)
     store = RunStore(run)
     try:
         if not is_federation(store):
@@ -98,14 +98,6 @@ def _proving_delta(privacy: Privacy) -> float | None:
     """The delta of what is proved; None where nothing is, as with noise from a seed that everybody knows."""
     mode = mode_of(privacy)
     return privacy.delta if mode.proves and mode.counts_steps and privacy.noise_source != "simulation" else None
-
-
-def _is_running(run: Path) -> bool:
-    try:
-        with locked(run):
-            return False
-    except StoreError:
-        return True
 
 
 def _track(store: RunStore, track: Track, devices: list[DeviceStatus]) -> TrackStatus:

@@ -124,6 +124,22 @@ def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
         yield
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a program holds a run for writing now; never where there are no advisory locks."""
+    if os.name != "posix":
+        return False
+    import fcntl
+
+    try:
+        with (folder / LOCK).open("rb") as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared, so that two who look do not see each other
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
 def _take(handle: IO[str]) -> bool:
     if os.name != "posix":  # no advisory locks there: SQLite's own still keep each transaction whole
         return True
