@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,17 +37,21 @@ class StandIn:
         match arguments:
             case ("supernode", "list"):
                 return {"nodes": [{"node-id": node, "status": status} for node, status in self.status.items()]}
-            case ("supernode", "register", path):
-                key = Path(path).read_bytes()
-                if key in self.nodes:
-                    raise FederationError("flwr supernode: failed (Public key already in use.)")
-                self.nodes[key] = node = str(next(self._numbers))
-                self.status[node] = "registered"
-                return {"node-id": node}
             case ("supernode", "unregister", node) if self.status.get(node, "unregistered") != "unregistered":
                 self.status[node] = "unregistered"
                 return {}
         raise FederationError(f"flwr {arguments}: failed")
+
+    def told(self, address: str, authority: Path, keys: Iterable[Path]) -> dict[Path, str | None]:
+        if not self.answers:
+            raise FederationError(f"{address}: nobody answers")
+        nodes: dict[Path, str | None] = {}
+        for path in keys:
+            key, nodes[path] = path.read_bytes(), None
+            if key not in self.nodes:
+                self.nodes[key] = nodes[path] = node = str(next(self._numbers))
+                self.status[node] = "registered"
+        return nodes
 
     def admits(self, public: Path) -> bool:
         return self.status.get(self.nodes.get(public.read_bytes(), ""), "unregistered") != "unregistered"
@@ -56,6 +61,7 @@ class StandIn:
 def superlink(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     stand_in = StandIn()
     monkeypatch.setattr(PointFolder, "flwr", stand_in.asked)
+    monkeypatch.setattr(fleet, "register_keys", stand_in.told)
     return stand_in
 
 

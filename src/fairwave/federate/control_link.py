@@ -19,11 +19,13 @@ from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from fairwave.errors import FederationError
 from fairwave.federate.link_errors import named
 
-_KNOWN = 409
+_REFUSED, _KNOWN = 412, "already in use"
+"""Flower refuses many things with this code: its words tell which."""
 
 
-def register_keys(address: str, authority: Path, public_keys: Iterable[Path]) -> None:
-    """Admit the devices with these keys; keys that the SuperLink knows already stay admitted."""
+def register_keys(address: str, authority: Path, public_keys: Iterable[Path]) -> dict[Path, str | None]:
+    """Make keys known; the number of each one's node, or None for a key that the SuperLink has already."""
+    nodes: dict[Path, str | None] = {}
     version = RuntimeVersionHttpInterceptor(component_name="flwr")
     with ControlHttpClient.from_server_address(address, False, authority.read_bytes(), [version]) as client:
         for path in public_keys:
@@ -32,8 +34,15 @@ def register_keys(address: str, authority: Path, public_keys: Iterable[Path]) ->
                 raise FederationError(f"{path}: no elliptic-curve key; make one with 'fairwave federate init'")
             try:
                 with named(address):
-                    client.RegisterNode(RegisterNodeRequest(public_key=public_key_to_bytes(key)))
+                    answer = client.RegisterNode(RegisterNodeRequest(public_key=public_key_to_bytes(key)))
+                nodes[path] = str(answer.node_id)
             except FederationError as error:
                 cause = error.__cause__
-                if not (isinstance(cause, httpx.HTTPStatusError) and cause.response.status_code == _KNOWN):
+                if not (isinstance(cause, httpx.HTTPStatusError) and _is_known(cause.response)):
                     raise
+                nodes[path] = None
+    return nodes
+
+
+def _is_known(answer: httpx.Response) -> bool:
+    return answer.status_code == _REFUSED and _KNOWN in answer.text

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fairwave.errors import ArgumentError, FederationError, OutputError
 from fairwave.federate.agreement import read_agreement
+from fairwave.federate.control_link import register_keys
 from fairwave.federate.credentials import Authority, hosts_of, make_device_key
 from fairwave.federate.device_folder import address, write_device_folder
 from fairwave.federate.device_keys import key_files, numbers_of
-from fairwave.federate.flower_command import says_key_is_in_use
 from fairwave.federate.point_folder import PointFolder, fingerprint
 
 Say = Callable[[str], None]
@@ -23,6 +23,7 @@ def register(point: PointFolder, say: Say) -> None:
     nodes, revoked = point.registered(), {fingerprint(path) for path in point.revoked.glob("*.pub")}
     if not key_files(point.known_keys):
         raise FederationError(f"{point.known_keys}: holds no public key; give each device's as NUMBER.pub")
+    new = []
     for path in key_files(point.known_keys):
         device, name = numbers_of(path)[0], fingerprint(path)
         status = online.get(nodes.get(name, ""), "")
@@ -33,7 +34,8 @@ def register(point: PointFolder, say: Say) -> None:
         elif status:
             say(f"device {device}: {path.name} is registered already")
         else:
-            _tell(point, path, say)
+            new.append(path)
+    _tell(point, new, say)
 
 
 def add(point: PointFolder, device: int, place: Path, say: Say, *, offline: bool) -> Path:
@@ -116,22 +118,20 @@ def _unless(offline: bool, point: PointFolder, public: Path, say: Say) -> None:
         say(f"the SuperLink has not been told: copy {public.name} to the access point's known_keys, then ./register.sh")
         return
     try:
-        _tell(point, public, say)
+        _tell(point, [public], say)
     except FederationError as error:
         raise FederationError(
             f"{public.name}: written, but not registered ({error}); ./register.sh does that"
         ) from None
 
 
-def _tell(point: PointFolder, public: Path, say: Say) -> None:
-    """Register one key."""
-    device, name = numbers_of(public)[0], fingerprint(public)
-    try:
-        answer = point.flwr("supernode", "register", str(public))
-    except FederationError as error:
-        if not says_key_is_in_use(error):
-            raise
-        say(f"device {device}: {public.name} is known to the SuperLink already")
+def _tell(point: PointFolder, keys: Sequence[Path], say: Say) -> None:
+    """Register keys, and keep the numbers of their nodes, by which alone the SuperLink lets them be revoked."""
+    if not keys:
         return
-    point.note_registered({**point.registered(), name: str(answer["node-id"])})
-    say(f"device {device}: {public.name} is registered")
+    told = register_keys(point.superlink, point.folder / "ca.crt", keys)
+    nodes = {fingerprint(path): node for path, node in told.items() if node is not None}
+    point.note_registered({**point.registered(), **nodes})
+    for path, node in told.items():
+        outcome = "is known to the SuperLink already" if node is None else "is registered"
+        say(f"device {numbers_of(path)[0]}: {path.name} {outcome}")

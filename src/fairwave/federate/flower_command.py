@@ -13,7 +13,6 @@ from fairwave.errors import FederationError
 from fairwave.federate.log_lines import plain
 
 PATIENCE_S = 120.0
-_IN_USE = "already in use"
 
 
 def flwr(environment: Mapping[str, str], see: str, *arguments: str) -> dict[str, Any]:
@@ -47,8 +46,3 @@ def connection_settings(name: str, address: str, authority: Path) -> str:
         f'[superlink]\ndefault = "{name}"\n[superlink.{name}]\naddress = "{address}"\n'
         f'root-certificates = "{authority}"\n'
     )
-
-
-def says_key_is_in_use(error: FederationError) -> bool:
-    """Whether registering a key failed because the SuperLink has it already."""
-    return _IN_USE in str(error)

@@ -50,6 +50,11 @@ class PointFolder:
         return point
 
     @property
+    def superlink(self) -> str:
+        """The SuperLink's address, on the loopback interface."""
+        return f"127.0.0.1:{self.port + 1}"
+
+    @property
     def known_keys(self) -> Path:
         """The public keys of devices that are admitted."""
         return self.folder / "known_keys"
@@ -83,7 +88,7 @@ class PointFolder:
         """A command of Flower to this access point's SuperLink; its answer."""
         home = self.folder / "flower"
         home.mkdir(mode=0o700, exist_ok=True)
-        settings = connection_settings(CONNECTION, f"127.0.0.1:{self.port + 1}", self.folder / "ca.crt")
+        settings = connection_settings(CONNECTION, self.superlink, self.folder / "ca.crt")
         replace_file(home / "config.toml", settings.encode())
         see = "is the SuperLink running (./start.sh)?"
         return flwr(self.environment, see, *arguments, CONNECTION, "--format", "json")
