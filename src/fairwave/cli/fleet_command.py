@@ -57,9 +57,9 @@ def start(folder: Folder) -> None:
 def register(folder: Folder) -> None:
     """Tell the SuperLink which keys belong to devices; it may be repeated, and never brings back a revoked key."""
     point = _point(folder)
-    from fairwave.federate import fleet
+    from fairwave.federate import fleet_members
 
-    fleet.register(point, typer.echo)
+    fleet_members.register(point, typer.echo)
 
 
 def add(
@@ -77,9 +77,9 @@ def add(
     Example:  fairwave federate add deployment 3
     """
     point = _point(folder)
-    from fairwave.federate import fleet
+    from fairwave.federate import fleet_members
 
-    made = fleet.add(point, device, out or folder, typer.echo, offline=offline)
+    made = fleet_members.add(point, device, out or folder, typer.echo, offline=offline)
     typer.echo(f"written: {made}   (it holds a private key: move it to the device over a channel you trust)")
 
 
@@ -94,9 +94,9 @@ def revoke(
     Example:  fairwave federate revoke access-point 3
     """
     point = _point(folder)
-    from fairwave.federate import fleet
+    from fairwave.federate import fleet_members
 
-    fleet.revoke(point, device, typer.echo, old_only=old, offline=offline)
+    fleet_members.revoke(point, device, typer.echo, old_only=old, offline=offline)
 
 
 def rotate(
@@ -114,10 +114,10 @@ def rotate(
     Example:  fairwave federate rotate access-point 3
     """
     point = _point(folder)
-    from fairwave.federate import fleet
+    from fairwave.federate import fleet_members
 
     private = out or folder / f"node-{device}.key"
-    fleet.rotate(point, device, private, typer.echo, offline=offline)
+    fleet_members.rotate(point, device, private, typer.echo, offline=offline)
     typer.echo(
         f"written: {private}   (move it to the device as node.key, restart the device, then: fairwave federate revoke "
         f"{folder} {device} --old)"
@@ -137,9 +137,9 @@ def renew(
     Example:  fairwave federate renew deployment
     """
     point = _point(folder)
-    from fairwave.federate import fleet
+    from fairwave.federate import fleet_members
 
-    fleet.renew(point, authority or point.folder.parent / "authority" / "ca.key", days)
+    fleet_members.renew(point, authority or point.folder.parent / "authority" / "ca.key", days)
     typer.echo(
         f"written: {point.folder / 'server.crt'} and server.key, for {days} days   (next: restart the gate and the "
         "SuperLink with them; devices come back by themselves)"

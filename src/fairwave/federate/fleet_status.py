@@ -66,7 +66,7 @@ class FleetStatus:
     """Why it failed."""
     rounds_planned: int
     delta: float | None
-    """At which epsilon is given; None where nothing is proved."""
+    """The delta that epsilon is given for; None where nothing is proved."""
     tracks: list[TrackStatus]
     devices: list[DeviceStatus]
 

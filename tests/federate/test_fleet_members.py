@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from cryptography.x509.verification import PolicyBuilder, Store
 
 from fairwave.errors import ArgumentError, FederationError, OutputError
-from fairwave.federate import fleet
+from fairwave.federate import fleet_members
 from fairwave.federate.agreement import Agreement, read_agreement
 from fairwave.federate.device_keys import KnownKeys, sign
 from fairwave.federate.kit import write_kit
@@ -61,7 +61,7 @@ class StandIn:
 def superlink(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     stand_in = StandIn()
     monkeypatch.setattr(PointFolder, "flwr", stand_in.asked)
-    monkeypatch.setattr(fleet, "register_keys", stand_in.told)
+    monkeypatch.setattr(fleet_members, "register_keys", stand_in.told)
     return stand_in
 
 
@@ -69,7 +69,7 @@ def superlink(monkeypatch: pytest.MonkeyPatch) -> StandIn:
 def point(tmp_path: Path, superlink: StandIn) -> PointFolder:
     write_kit(tmp_path / "kit", Agreement(tiny(), Settings()), ["ap.example.org", "192.0.2.7"], 8443, 30)
     found = PointFolder.of(tmp_path / "kit")
-    fleet.register(found, lambda text: None)
+    fleet_members.register(found, lambda text: None)
     return found
 
 
@@ -89,29 +89,29 @@ def test_the_folder_is_found_by_itself_and_by_the_kit(point: PointFolder) -> Non
 
 def test_registering_again_goes_on_at_known_keys(point: PointFolder, superlink: StandIn) -> None:
     said: list[str] = []
-    fleet.register(point, said.append)
+    fleet_members.register(point, said.append)
     assert said == [f"device {k}: {k}.pub is registered already" for k in range(3)]
     (point.folder / "registered.json").unlink()
     said.clear()
-    fleet.register(point, said.append)
+    fleet_members.register(point, said.append)
     assert said == [f"device {k}: {k}.pub is known to the SuperLink already" for k in range(3)]
     superlink.nodes.clear()  # a new database
     superlink.status.clear()
-    fleet.register(point, said.append)
+    fleet_members.register(point, said.append)
     assert all(superlink.admits(path) for path in point.known_keys.iterdir())
 
 
 def test_a_revoked_key_stays_out(point: PointFolder, superlink: StandIn) -> None:
     public = point.known_keys / "1.pub"
     kept, private = public.read_bytes(), point.folder.parent / "node-1" / "node.key"
-    fleet.revoke(point, 1, lambda text: None, old_only=False, offline=False)
+    fleet_members.revoke(point, 1, lambda text: None, old_only=False, offline=False)
     assert not _proves(point, 1, private) and not public.exists()
     public.write_bytes(kept)  # somebody brings it back from a copy, and the SuperLink has a new database
     assert not superlink.admits(public)
     superlink.nodes.clear()
     superlink.status.clear()
     said: list[str] = []
-    fleet.register(point, said.append)
+    fleet_members.register(point, said.append)
     assert "device 1: 1.pub was revoked, and stays out; take the file away" in said
     assert not superlink.admits(public)
     assert superlink.admits(point.known_keys / "0.pub")
@@ -120,15 +120,15 @@ def test_a_revoked_key_stays_out(point: PointFolder, superlink: StandIn) -> None
 def test_what_was_unregistered_by_hand_stays_out(point: PointFolder, superlink: StandIn) -> None:
     superlink.status[superlink.nodes[(point.known_keys / "2.pub").read_bytes()]] = "unregistered"
     said: list[str] = []
-    fleet.register(point, said.append)
+    fleet_members.register(point, said.append)
     assert "device 2: 2.pub was unregistered at the SuperLink, and stays out; rotate the key" in said
 
 
 def test_a_lost_device_is_added_again(point: PointFolder, superlink: StandIn, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"device 1: has a key \(1.pub\); rotate it, or revoke it first"):
-        fleet.add(point, 1, tmp_path, lambda text: None, offline=False)
-    fleet.revoke(point, 1, lambda text: None, old_only=False, offline=False)
-    folder = fleet.add(point, 1, tmp_path, lambda text: None, offline=False)
+        fleet_members.add(point, 1, tmp_path, lambda text: None, offline=False)
+    fleet_members.revoke(point, 1, lambda text: None, old_only=False, offline=False)
+    folder = fleet_members.add(point, 1, tmp_path, lambda text: None, offline=False)
     assert folder == tmp_path / "node-1"
     assert _proves(point, 1, folder / "node.key") and superlink.admits(point.known_keys / "1.pub")
     assert not _proves(point, 1, point.folder.parent / "node-1" / "node.key")
@@ -138,24 +138,24 @@ def test_a_lost_device_is_added_again(point: PointFolder, superlink: StandIn, tm
         assert (folder / name).read_bytes() == (original / name).read_bytes()
     assert (folder / "node.key").stat().st_mode & 0o077 == 0
     with pytest.raises(ArgumentError, match="device 3: the scenario has devices 0 to 2"):
-        fleet.add(point, 3, tmp_path, lambda text: None, offline=False)
+        fleet_members.add(point, 3, tmp_path, lambda text: None, offline=False)
 
 
 def test_two_keys_until_the_old_one_is_revoked(point: PointFolder, superlink: StandIn, tmp_path: Path) -> None:
     old, new = point.folder.parent / "node-0" / "node.key", tmp_path / "new.key"
-    fleet.rotate(point, 0, new, lambda text: None, offline=False)
+    fleet_members.rotate(point, 0, new, lambda text: None, offline=False)
     assert _proves(point, 0, old) and _proves(point, 0, new)
     public = point.known_keys / "0-2.pub"
     assert load_ssh_public_key(public.read_bytes()) == load_ssh_private_key(new.read_bytes(), None).public_key()
     assert superlink.admits(public) and superlink.admits(point.known_keys / "0.pub")
     with pytest.raises(OutputError, match="is there already"):
-        fleet.rotate(point, 0, new, lambda text: None, offline=False)
-    fleet.revoke(point, 0, lambda text: None, old_only=True, offline=False)
+        fleet_members.rotate(point, 0, new, lambda text: None, offline=False)
+    fleet_members.revoke(point, 0, lambda text: None, old_only=True, offline=False)
     assert not _proves(point, 0, old) and _proves(point, 0, new)
     assert superlink.admits(public) and list(superlink.status.values()).count("unregistered") == 1
     with pytest.raises(ArgumentError, match="device 0: has no older key"):
-        fleet.revoke(point, 0, lambda text: None, old_only=True, offline=False)
-    fleet.rotate(point, 0, tmp_path / "newer.key", lambda text: None, offline=False)
+        fleet_members.revoke(point, 0, lambda text: None, old_only=True, offline=False)
+    fleet_members.rotate(point, 0, tmp_path / "newer.key", lambda text: None, offline=False)
     assert (point.known_keys / "0-3.pub").exists()  # names are not used twice
 
 
@@ -164,27 +164,27 @@ def test_a_superlink_that_does_not_answer_changes_nothing_about_trust(
 ) -> None:
     superlink.answers = False
     with pytest.raises(FederationError, match="revoked at the access point, but not unregistered"):
-        fleet.revoke(point, 0, lambda text: None, old_only=False, offline=False)
+        fleet_members.revoke(point, 0, lambda text: None, old_only=False, offline=False)
     assert not _proves(point, 0, point.folder.parent / "node-0" / "node.key")
     with pytest.raises(FederationError, match=r"0.pub: written, but not registered .*; ./register.sh does that"):
-        fleet.add(point, 0, tmp_path, lambda text: None, offline=False)
+        fleet_members.add(point, 0, tmp_path, lambda text: None, offline=False)
     superlink.answers = True
-    fleet.register(point, lambda text: None)
+    fleet_members.register(point, lambda text: None)
     assert superlink.admits(point.known_keys / "0.pub") and _proves(point, 0, tmp_path / "node-0" / "node.key")
 
 
 def test_offline_the_superlink_is_told_later(point: PointFolder, superlink: StandIn, tmp_path: Path) -> None:
     superlink.answers = False
     said: list[str] = []
-    fleet.revoke(point, 0, said.append, old_only=False, offline=True)
-    fleet.add(point, 0, tmp_path, said.append, offline=True)
+    fleet_members.revoke(point, 0, said.append, old_only=False, offline=True)
+    fleet_members.add(point, 0, tmp_path, said.append, offline=True)
     assert "then ./register.sh" in said[-1]
 
 
 def test_a_renewed_certificate_is_good_for_the_same_names_and_devices(point: PointFolder) -> None:
     path, key = point.folder / "server.crt", point.folder / "server.key"
     before = x509.load_pem_x509_certificate(path.read_bytes())
-    fleet.renew(point, point.folder.parent / "authority" / "ca.key", 90)
+    fleet_members.renew(point, point.folder.parent / "authority" / "ca.key", 90)
     after = x509.load_pem_x509_certificate(path.read_bytes())
     assert after.serial_number != before.serial_number
     private = load_pem_private_key(key.read_bytes(), None)
@@ -195,6 +195,6 @@ def test_a_renewed_certificate_is_good_for_the_same_names_and_devices(point: Poi
     for name in ("ap.example.org", "localhost"):
         policy.build_server_verifier(x509.DNSName(name)).verify(after, [])
     with pytest.raises(ArgumentError, match="is not the key of"):
-        fleet.renew(point, key, 90)
+        fleet_members.renew(point, key, 90)
     with pytest.raises(ArgumentError, match="cannot be read"):
-        fleet.renew(point, point.folder / "no.key", 90)
+        fleet_members.renew(point, point.folder / "no.key", 90)
