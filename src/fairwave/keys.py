@@ -37,6 +37,8 @@ class Stream(enum.IntEnum):
     SWEEP = 16
     SENSITIVITY = 17
     MODEL_NOISE = 18
+    UPDATE_ROUNDING = 19
+    GRADIENT_ROUNDING = 20
 
 
 def run_key(seed: int) -> Key:

@@ -19,6 +19,8 @@ UNKNOWN = {"global_loss", "membership_auc", "distance_now_m"}
 SCENARIOS = {
     "paper": (),
     "one exchange": ("learning.gradient_exchange=false",),
+    "8 bits": ("learning.update_bits=8",),
+    "8 bits, one exchange": ("learning.update_bits=8", "learning.gradient_exchange=false"),
     "a bad channel": ("cell.participants=2", "cell.straggler_probability=0.3", "radio.channel_error_std=0.3"),
     "batteries": ("compute.battery_capacity_j=0.6",),
     "changing data": (
@@ -73,9 +75,9 @@ def test_a_federation_that_scores_wrongly_is_noticed(tmp_path: Path, monkeypatch
     """The comparison can fail: an access point that mixes devices up does not agree with the simulator."""
     honest = server_round._stacked
 
-    def mixed_up(server: ServerState, answers: Answers, chosen: np.ndarray) -> object:
+    def mixed_up(server: ServerState, answers: Answers, chosen: np.ndarray, bits: int) -> object:
         shifted = {(device + 1) % 3: answer for device, answer in answers.items()}
-        return honest(server, shifted, chosen)
+        return honest(server, shifted, chosen, bits)
 
     monkeypatch.setattr(server_round, "_stacked", mixed_up)
     order = tiny()

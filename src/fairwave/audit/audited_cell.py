@@ -43,7 +43,8 @@ def audited(scenario: Scenario, seed: int, change: Change) -> Scenario:
     """The scenario under audit.
 
     Distances, channels and processors decide who takes part and not what leaves a device; the penalty of a model
-    touches no record. They are replaced by what makes releases easy to read.
+    touches no record, and rounding to 8 bits comes after all noise. They are replaced by what makes releases easy to
+    read.
     """
     limits = () if change.steps is None else ("compute.min_iterations", "compute.max_iterations")
     cell = load_scenario("fair", [*PHYSICAL, *(f"{limit}={change.steps}" for limit in limits), f"run.seed={seed}"])
@@ -55,7 +56,13 @@ def audited(scenario: Scenario, seed: int, change: Change) -> Scenario:
     return cell.model_copy(
         update={
             "learning": scenario.learning.model_copy(
-                update={"batch_size": size, "learning_rate": rate, "l2": 0.0, "local_accuracy": None}
+                update={
+                    "batch_size": size,
+                    "learning_rate": rate,
+                    "l2": 0.0,
+                    "local_accuracy": None,
+                    "update_bits": 32,
+                }
             ),
             "privacy": scenario.privacy.model_copy(update=privacy),
         }

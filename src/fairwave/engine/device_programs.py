@@ -8,7 +8,15 @@ from __future__ import annotations
 import functools
 
 from fairwave.engine.device_map import DeviceMap
-from fairwave.engine.device_side import HeldSamples, LocalTraining, SharedInputs, gradient_of, train_device
+from fairwave.engine.device_side import (
+    HeldSamples,
+    LocalTraining,
+    SharedInputs,
+    gradient_of,
+    received_from_8_bits,
+    train_device,
+)
+from fairwave.keys import Stream
 from fairwave.learning.evaluate import accuracy
 from fairwave.learning.loss import local_loss
 from fairwave.learning.model import Model, Tree
@@ -30,6 +38,12 @@ def training_program(setting: LocalTraining) -> DeviceMap:
 def gradient_program(model: Model, protection: Protection | None) -> DeviceMap:
     """Loss of every device's copy over all its data, and the gradient that it may exchange."""
     return DeviceMap(functools.partial(gradient_of, model, protection), one_by_one=_on_host(protection))
+
+
+@functools.cache
+def rounding_program(stream: Stream) -> DeviceMap:
+    """What every device sends, as it is received in 8 bits."""
+    return DeviceMap(functools.partial(received_from_8_bits, stream))
 
 
 def _on_host(protection: Protection | None) -> bool:

@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Int
+from jaxtyping import Array, Int, Int8
 
 from fairwave.double_precision import double_precision
 from fairwave.engine.battery import covers
@@ -22,6 +22,7 @@ from fairwave.keys import Stream, device_key
 from fairwave.learning.local import correction_term, norm, train, train_beside, update_of
 from fairwave.learning.loss import Samples, local_gradient, local_loss
 from fairwave.learning.model import Model, Tree
+from fairwave.learning.rounding import restored, rounded
 from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.device_plan import Case, DevicePlan, plan_round
 from fairwave.policy.effort_fit import EffortMemory
@@ -279,6 +280,21 @@ def train_device(setting: LocalTraining, shared: SharedInputs, own: TrainingInpu
         reported_noise_std=reported,
         personal_model=personal,
     )
+
+
+# Step 5, last: 8 bits on the air
+
+
+def sent_in_8_bits(stream: Stream, shared: SharedInputs, own: tuple[Tree, Count]) -> Int8[Array, " sent"]:
+    """A device's gradient or update as it is sent where learning.update_bits is 8; `stream` says which of them."""
+    values, index = own
+    return rounded(ravel_pytree(values)[0], device_key(shared.root, shared.round_index, stream, index))
+
+
+def received_from_8_bits(stream: Stream, shared: SharedInputs, own: tuple[Tree, Count]) -> Tree:
+    """The same as the access point receives it."""
+    flat, unravel = ravel_pytree(own[0])
+    return unravel(restored(sent_in_8_bits(stream, shared, own), flat.size).astype(flat.dtype))
 
 
 def _training_samples(shared: SharedInputs, own: TrainingInputs) -> Samples:

@@ -16,7 +16,7 @@ from fairwave.data.sources import DataSet
 from fairwave.double_precision import double_precision
 from fairwave.engine.battery import capacities_j, least_energy_j
 from fairwave.engine.device_map import Execution
-from fairwave.engine.device_programs import copy_loss_program, gradient_program, training_program
+from fairwave.engine.device_programs import copy_loss_program, gradient_program, rounding_program, training_program
 from fairwave.engine.device_side import (
     HeldSamples,
     Limits,
@@ -33,6 +33,7 @@ from fairwave.engine.round import Concluded
 from fairwave.engine.server import AccessPoint, for_each, part_of
 from fairwave.engine.server_steps import Upload
 from fairwave.engine.state import DeviceStates, ServerState
+from fairwave.keys import Stream
 from fairwave.learning.model import Tree
 from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.effort import Effort
@@ -213,7 +214,8 @@ class Devices:
             loss = copy_loss_program(self._model)(participants.shared, (own.copy, own.held), self._execution)
             return Gradients(loss, None)
         program = gradient_program(self._model, self._training.protection)
-        return Gradients(*program(participants.shared, (own.copy, own.held, own.index), self._execution))
+        loss, gradients = program(participants.shared, (own.copy, own.held, own.index), self._execution)
+        return Gradients(loss, self._as_sent(Stream.GRADIENT_ROUNDING, participants, gradients))
 
     def train(self, participants: Participants, gradients: Gradients, mean: MeanGradient | None) -> TrainedDevices:
         """Local training of every participant."""
@@ -240,13 +242,19 @@ class Devices:
     def upload(self, states: DeviceStates, participants: Participants, trained: TrainedDevices, plans: Plans) -> Upload:
         """What participants send."""
         return Upload(
-            updates=trained.updates,
+            updates=self._as_sent(Stream.UPDATE_ROUNDING, participants, trained.updates),
             reported_noise_std=trained.reported_noise_std,
             reported_loss=trained.reported_loss,
             num_samples=participants.own.held.count,
             delivered=plans.delivered,
             charge=self._access_point.rules.mode.charge(plans.plan.local_iterations, plans.delivered),
         )
+
+    def _as_sent(self, stream: Stream, participants: Participants, values: Tree) -> Tree:
+        """What arrives of participants' gradients or updates, in the bits in which they are sent."""
+        if self._scenario.learning.update_bits == 32:
+            return values
+        return rounding_program(stream)(participants.shared, (values, participants.own.index), self._execution)
 
     def after_round(
         self,

@@ -134,13 +134,11 @@ class MisbehavingDevices:
 
     def upload(self, states: DeviceStates, participants: Participants, trained: TrainedDevices, plans: Plans) -> Upload:
         """Some send something else than their update."""
-        upload = self._honest.upload(states, participants, trained, plans)
-        if states.behaviour is None:
-            return upload
-        updates = _replaced(
-            self.acting(participants.shared.round_index), upload.updates, participants, states.behaviour
-        )
-        return upload._replace(updates=updates)
+        if states.behaviour is not None:
+            acting = self.acting(participants.shared.round_index)
+            updates = _replaced(acting, trained.updates, participants, states.behaviour)
+            trained = dataclasses.replace(trained, updates=updates)
+        return self._honest.upload(states, participants, trained, plans)
 
     def after_round(
         self,

@@ -47,8 +47,9 @@ PER_DEVICE = (
 OF_MOVING_DEVICES = ("distance_now_m",)
 """Per device, where devices move."""
 FAULTS = ("gradient_fault", "update_fault")
-OF_FEDERATED_DEVICES = (*FAULTS, "wall_time_s")
-"""Per device, in federations: why an exchange went without it, and how long it trained."""
+OF_FEDERATED_DEVICES = (*FAULTS, "wall_time_s", "uplink_bytes", "planned_uplink_bytes")
+"""Per device, in federations: why an exchange went without it, how long it trained, the bytes of its answers where its
+update arrived, and those that its plan charges for them."""
 OF_FEDERATED_ROUNDS = ("gradient_exchange_s", "update_exchange_s", "round_s")
 """Per round, in federations: wall time."""
 PER_ROUND = ("global_loss", "test_accuracy", "membership_auc")

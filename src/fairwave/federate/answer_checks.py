@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairwave.federate.protocol import Answer, Status, within_bounds
-from fairwave.learning.named_arrays import flat_form
+from fairwave.federate.sent_values import has_steps, received, sent_form
 from fairwave.runs.faults import Fault
 
 
@@ -21,6 +21,7 @@ class Expected:
     like: Mapping[str, np.ndarray]
     """Arrays with the names, shapes and types that are agreed: the layout of the flat array."""
     max_norm: float
+    update_bits: int = 32
 
 
 def fault_in(answer: Answer, expected: Expected) -> Fault:
@@ -41,12 +42,15 @@ def fault_in(answer: Answer, expected: Expected) -> Fault:
     return Fault.UNREADABLE if answer.values is None else _fault_in_values(answer.values, expected)
 
 
-def _fault_in_values(flat: np.ndarray, expected: Expected) -> Fault:
-    size, kind = flat_form(expected.like)
-    if flat.shape != (size,):
+def _fault_in_values(sent: np.ndarray, expected: Expected) -> Fault:
+    size, kind = sent_form(expected.like, expected.update_bits)
+    if sent.shape != (size,):
         return Fault.OTHER_SHAPE
-    if flat.dtype != kind:
+    if sent.dtype != kind:
         return Fault.OTHER_TYPE
+    if not has_steps(sent, expected.like, expected.update_bits):
+        return Fault.UNREADABLE
+    flat = received(sent, expected.like, expected.update_bits)
     if not np.isfinite(flat).all():
         return Fault.NOT_FINITE
     return Fault.TOO_LONG if np.sqrt(np.sum(np.square(flat, dtype=np.float64))) > expected.max_norm else Fault.NONE

@@ -31,6 +31,7 @@ from fairwave.engine.device_side import (
     local_training,
     place_of,
     prepare,
+    sent_in_8_bits,
     train_device,
 )
 from fairwave.engine.round_record import FROM_PLAN
@@ -41,6 +42,7 @@ from fairwave.federate.device_charges import DeviceCharges
 from fairwave.federate.device_log import note
 from fairwave.federate.meter import RAPL, Meter
 from fairwave.federate.protocol import Answer, Phase, Reason, Status, Task, sayable, sayable_round
+from fairwave.federate.sent_values import received
 from fairwave.federate.settings import Settings
 from fairwave.federate.task_checks import agreement_digest, digest_of, is_hostile, is_out_of_turn, is_unforeseen
 from fairwave.keys import Stream, device_key, run_key
@@ -66,11 +68,14 @@ from fairwave.wireless.mobility import Motion, motions
 ACCOUNT = "account"
 AGREED, LOCK = "agreement", "lock"
 """Files beside the states of one federation: a digest of what it began with, and the lock of who answers."""
+IN_8_BITS = "in_8_bits"
+"""The name under which a state keeps what was sent in 8 bits."""
 _channel = jax.jit(channel_of, static_argnums=0)
 _prepare = jax.jit(prepare, static_argnums=(0, 1))
 _train = jax.jit(train_device, static_argnums=0)
 _loss = jax.jit(local_loss, static_argnums=0)
 _gradient = jax.jit(gradient_of, static_argnums=(0, 1))
+_sent_in_8_bits = jax.jit(sent_in_8_bits, static_argnums=0)
 _fit_effort = jax.jit(fit_effort, static_argnums=0)
 
 
@@ -94,7 +99,7 @@ class DeviceClient:
         self._scenario, self._scheme, self._model, self._settings = scenario, scheme, model, settings
         self._own, self._index, self._counters = samples, samples.index, counters
         self._mode = mode_of(scenario.privacy)
-        self._exchanges = exchanges_gradients(scenario, scheme)
+        self._exchanges, self._bits = exchanges_gradients(scenario, scheme), scenario.learning.update_bits
         with double_precision():
             self._know_yourself(DeviceValues(scenario))
             self._enforced = self._mode.enforcement(scenario, samples.counts, count_parameters(model))
@@ -136,7 +141,7 @@ class DeviceClient:
         self._file.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with locked_beside(self._file.folder / LOCK):
             answer = self._answered(task)
-        if not sayable(answer, self._layout):
+        if not sayable(answer, self._layout, self._bits):
             note(self._file.folder, "an answer outside the vocabulary was held back")
             return Answer(sayable_round(task.round), Status.FAILED, reason=Reason.INTERNAL)
         return answer
@@ -234,7 +239,7 @@ class DeviceClient:
                 return self._reply(state, Status.RESTING)
             own = (tree_of(state.copy or {}, self._like), self._held(state.round), jnp.asarray(self._index))
             gradient = _gradient(self._model, self._enforced.protection, self._shared(state), own)[1]
-            state.gradient = named_arrays(gradient)
+            state.gradient = self._as_sent(Stream.GRADIENT_ROUNDING, state, gradient)
             state.gradients += 1 if leaves and self._mode.counts_steps else 0
             self._file.write(state)
         return self._reply(state, status, state.gradient)
@@ -274,7 +279,7 @@ class DeviceClient:
         }
         return dataclasses.replace(
             state,
-            update=named_arrays(trained.update),
+            update=self._as_sent(Stream.UPDATE_ROUNDING, state, trained.update),
             question=question,
             compute_energy_j=compute_j,
             spent=state.spent + steps,
@@ -285,10 +290,9 @@ class DeviceClient:
         )
 
     def _training_inputs(self, state: ClientState, plan: DevicePlan) -> TrainingInputs:
-        gradient = None if state.gradient is None else tree_of(state.gradient, self._like)
         return TrainingInputs(
             copy=tree_of(state.copy or {}, self._like),
-            own_gradient=gradient,
+            own_gradient=self._own_gradient(state.gradient),
             held=self._held(state.round),
             trained_count=jnp.asarray(self._own.count),
             flipped=jnp.asarray(False),
@@ -307,6 +311,23 @@ class DeviceClient:
             return MeanGradient(nothing, jnp.asarray(False))
         return MeanGradient(tree_of(mean, self._like), jnp.asarray(True))
 
+    def _as_sent(self, stream: Stream, state: ClientState, values: Tree) -> NamedArrays:
+        """A gradient or an update in the bits in which it is sent, as the state keeps it; the device's last step."""
+        if self._bits == 32:
+            return named_arrays(values)
+        own = (values, jnp.asarray(self._index))
+        return {IN_8_BITS: np.asarray(_sent_in_8_bits(stream, self._shared(state), own))}
+
+    def _wire(self, kept: NamedArrays) -> np.ndarray:
+        return flattened(kept, self._layout) if self._bits == 32 else kept[IN_8_BITS]
+
+    def _own_gradient(self, kept: NamedArrays | None) -> Tree | None:
+        """The gradient that the device has sent, as the access point received it."""
+        if kept is None:
+            return None
+        flat = received(self._wire(kept), self._layout, self._bits)
+        return tree_of(unflattened(flat, self._layout), self._like)
+
     def _named(self, flat: np.ndarray | None) -> NamedArrays | None:
         return None if flat is None else unflattened(flat, self._layout)
 
@@ -321,7 +342,7 @@ class DeviceClient:
         return Answer(
             round=state.round,
             status=status,
-            values=None if arrays is None or status is not Status.SENT else flattened(arrays, self._layout),
+            values=None if arrays is None or status is not Status.SENT else self._wire(arrays),
             examples=self._own.count,
             spent=state.spent,
             state_name=state.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
@@ -134,6 +134,16 @@ def from_array(records: RecordDict, name: str) -> np.ndarray | None:
     if type(flat) is not np.ndarray:  # NumPy also reads archives of arrays
         raise Unreadable(f"{name}: something that is no array")
     return flat
+
+
+def serialised_bytes(content: RecordDict) -> int:
+    """Bytes of all the objects as which Flower sends a content."""
+    waiting, size = [content], 0
+    while waiting:
+        each: Any = waiting.pop()
+        size += len(each.deflate())
+        waiting.extend((each.children or {}).values())
+    return size
 
 
 def value(record: ConfigRecord, name: str, kind: type[_Kind]) -> _Kind:

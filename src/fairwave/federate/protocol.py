@@ -18,6 +18,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from fairwave.federate.sent_values import has_sent_form
 from fairwave.learning.named_arrays import flat_form
 
 VERSION = 4
@@ -101,7 +102,7 @@ class Answer:
     round: int
     status: Status
     values: np.ndarray | None = None
-    """Its gradient or its update; only with status 'sent'."""
+    """Its gradient or its update, in the agreed bits (`sent_values`); only with status 'sent'."""
     examples: int = 0
     """Samples that it holds."""
     spent: int = 0
@@ -134,13 +135,18 @@ TELEMETRY = (
 """What a device may tell the experimenter: its plan, and what it measured while it trained."""
 
 
-def sayable(answer: Answer, like: Mapping[str, np.ndarray]) -> bool:
-    """Whether an answer is within the vocabulary; `like` has the layout that is agreed on."""
+def sayable(answer: Answer, like: Mapping[str, np.ndarray], bits: int = 32) -> bool:
+    """Whether an answer is within the vocabulary; `like` and `bits` are the layout and bits that are agreed on."""
     telemetry = set(answer.telemetry) <= set(TELEMETRY) and all(
         type(value) is float for value in answer.telemetry.values()
     )
     words = type(answer.status) is Status and type(answer.reason) is Reason and type(answer.exhausted) is bool
-    return words and telemetry and within_bounds(answer) and (answer.values is None or fits(answer.values, like))
+    return (
+        words
+        and telemetry
+        and within_bounds(answer)
+        and (answer.values is None or has_sent_form(answer.values, like, bits))
+    )
 
 
 def sayable_round(number: int) -> int:

@@ -20,7 +20,7 @@ from fairwave.errors import FederationError
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.answer_checks import Expected
 from fairwave.federate.connections import Connections
-from fairwave.federate.flower_records import task_to_records
+from fairwave.federate.flower_records import serialised_bytes, task_to_records
 from fairwave.federate.log_lines import faults_in_words
 from fairwave.federate.messaging import Exchanges, failure, read
 from fairwave.federate.protocol import Phase, Status, Task
@@ -40,6 +40,8 @@ from fairwave.learning.named_arrays import named_arrays
 from fairwave.runs.faults import Fault, by_name
 from fairwave.runs.order import Track
 
+BITS_PER_BYTE = 8
+
 
 @dataclasses.dataclass
 class _Try:
@@ -54,6 +56,8 @@ class _Try:
     """Node of every device that is asked."""
     faults: dict[Phase, np.ndarray]
     seconds: dict[Phase, float] = dataclasses.field(default_factory=dict)
+    num_bytes: dict[Phase, dict[int, int]] = dataclasses.field(default_factory=lambda: {phase: {} for phase in Phase})
+    """Size of every good answer, by device."""
 
 
 class Rounds:
@@ -172,18 +176,19 @@ class Rounds:
 
     def _ask(self, current: _Try, phase: Phase, tasks: dict[int, Task]) -> Answers | None:
         """Send tasks; the good answers, or None if they are fewer than the quorum."""
-        like = named_arrays(current.server.global_params)
+        like, bits = named_arrays(current.server.global_params), self._point.scenario.learning.update_bits
         begun, answers = time.monotonic(), {}
         contents: dict[int, RecordDict] = {current.nodes[k]: task_to_records(task) for k, task in tasks.items()}
         replies = self._exchanges.exchange(contents, f"train.{phase}", str(current.number), self._settings.deadline_s)
         for device in tasks:
-            expected = Expected(current.number, int(self._point.counts[device]), like, self._settings.max_norm)
+            expected = Expected(current.number, int(self._point.counts[device]), like, self._settings.max_norm, bits)
             reply = replies.get(current.nodes[device])
             answer, fault = read(reply, expected)
             current.faults[phase][device] = fault
             if fault is Fault.FAILED and reply is not None:
                 self._server_run.log("device error", device=device, why=failure(reply))
-            if answer is not None:
+            if answer is not None and reply is not None:
+                current.num_bytes[phase][device] = serialised_bytes(reply.content)
                 telemetry = answer.telemetry if self._settings.telemetry else {}
                 answers[device] = dataclasses.replace(answer, telemetry=telemetry)
         current.seconds[phase] = time.monotonic() - begun
@@ -214,12 +219,18 @@ class Rounds:
     def _also(self, current: _Try, answers: Answers, begun: float) -> Arrays:
         """What only a federation has to tell."""
         size = current.scored.size
+        sent = [k for k, answer in answers.items() if answer.status is Status.SENT]
+        uplink, planned = np.zeros(size), np.zeros(size)
+        uplink[sent] = [sum(current.num_bytes[phase].get(k, 0) for phase in Phase) for k in sent]
+        planned[sent] = self._point.scenario.payload_bits() / BITS_PER_BYTE
         wall = [answers[k].telemetry.get("wall_time_s", math.nan) if k in answers else math.nan for k in range(size)]
         return {
             "gradient_fault": current.faults[Phase.GRADIENT],
             "update_fault": current.faults[Phase.UPDATE],
             "exhausted": self._exhausted.copy(),
             "wall_time_s": np.asarray(wall),
+            "uplink_bytes": uplink,
+            "planned_uplink_bytes": planned,
             "gradient_exchange_s": np.asarray(current.seconds.get(Phase.GRADIENT, 0.0)),
             "update_exchange_s": np.asarray(current.seconds.get(Phase.UPDATE, 0.0)),
             "round_s": np.asarray(time.monotonic() - begun),

@@ -24,6 +24,7 @@ from fairwave.engine.server import AccessPoint, part_of
 from fairwave.engine.server_steps import Upload
 from fairwave.engine.state import ServerState
 from fairwave.federate.protocol import Answer, Status
+from fairwave.federate.sent_values import received
 from fairwave.federate.step_charges import PerTry, at_worst
 from fairwave.learning.model import Tree
 from fairwave.learning.named_arrays import flat_form, flattened, named_arrays, tree_of, unflattened
@@ -82,7 +83,7 @@ def mean_of_gradients(
     """The mean of the gradients that arrived from devices that were not caught at something; None if there are none."""
     sent = {device: answer for device, answer in answers.items() if answer.status is Status.SENT}
     arrives = _flags(point.counts.size, sent)
-    gradients = _stacked(server, sent, np.asarray(invitation.participants))
+    gradients = _stacked(server, sent, np.asarray(invitation.participants), point.scenario.learning.update_bits)
     mean = point.mean_gradient(server, invitation, arrives, gradients)
     if mean is None or not bool(mean.arrived):
         return None
@@ -146,7 +147,7 @@ def _upload(
     chosen = np.asarray(invitation.participants)
     charge = plans.delivered.astype(jnp.int64) if back.charged is None else jnp.asarray(back.charged)
     return Upload(
-        updates=_stacked(server, sent, chosen),
+        updates=_stacked(server, sent, chosen, point.scenario.learning.update_bits),
         reported_noise_std=_each(chosen, sent, "reported_noise_std", 0.0),
         reported_loss=_each(chosen, sent, "reported_loss", 0.0),
         num_samples=point.counts[invitation.participants],
@@ -186,7 +187,7 @@ def _copy_accuracy(point: AccessPoint, server: ServerState, invitation: Invitati
     return tried * (jnp.nan if point.rules.scheme.personal_models else 1.0)
 
 
-def _stacked(server: ServerState, answers: Answers, chosen: np.ndarray) -> Tree:
+def _stacked(server: ServerState, answers: Answers, chosen: np.ndarray, bits: int) -> Tree:
     """What some devices sent, as a tree with a leading axis; zero for those without."""
     like = named_arrays(server.global_params)
     size, kind = flat_form(like)
@@ -194,7 +195,7 @@ def _stacked(server: ServerState, answers: Answers, chosen: np.ndarray) -> Tree:
     for place, device in enumerate(chosen):
         values = answers[device].values if device in answers else None
         if values is not None:
-            rows[place] = values
+            rows[place] = received(values, like, bits)
     return tree_of(unflattened(rows, like), server.global_params)
 
 

@@ -55,6 +55,8 @@ def agreement_digest(scenario: Scenario, scheme: str, noise: str) -> bytes:
     A federation that proves something has one scheme and one seed; others may have several.
     """
     described = scenario.model_dump(mode="json", exclude={"plugins": True, "run": {"num_rounds", "seed"}})
+    if scenario.learning.update_bits == 32:  # as before there was a choice: federations go on
+        del described["learning"]["update_bits"]
     track = [scheme, scenario.run.seed] if mode_of(scenario.privacy).proves else []
     return hashlib.blake2b(json.dumps([described, track, noise], sort_keys=True).encode(), digest_size=16).digest()
 

@@ -27,6 +27,8 @@ RESULTS: Mapping[str, Source] = {
             "delivered",
             "gradient_fault",
             "update_fault",
+            "uplink_bytes",
+            "planned_uplink_bytes",
             "optimal_iterations",
             "local_iterations",
             "transmit_power_w",

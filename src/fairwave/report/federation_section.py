@@ -1,4 +1,4 @@
-"""What only a federation has to tell: answers that were no good, and where the time went."""
+"""What only a federation has to tell: answers that were no good, where the time went, and what uploads took."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TIMES = (("gradient_exchange_s", "gradient exchange"), ("update_exchange_s", "u
 
 
 def federation_section(results: xr.Dataset) -> str:
-    """Two tables, or nothing for a simulation."""
+    """Three tables, or nothing for a simulation."""
     if "update_fault" not in results:
         return ""
     caption = (
@@ -27,7 +27,29 @@ def federation_section(results: xr.Dataset) -> str:
         f'<h3>Federation</h3><p class="caption">{caption}</p>'
         + table(("scheme", "fault", "answers", "devices"), faults)
         + table(("scheme", *(f"{title} (s), median" for _, title in _TIMES)), _times(results))
+        + _uplink(results)
     )
+
+
+def _uplink(results: xr.Dataset) -> str:
+    """What plans charge for uploads beside what arrived; nothing for runs that have not counted."""
+    if "uplink_bytes" not in results:
+        return ""
+    caption = (
+        "For each update that arrived: the bytes that its device's plan charges in a round, and those of its answers "
+        "as Flower serialised them, exchanged gradient included. Handshakes, polling and retransmissions are not "
+        'counted. Where the ratio is far from 1, learning.update_bits = 8, radio.payload_bits = "unset" and, with '
+        "exchanged gradients, radio.charge_gradient_upload make plans charge what is sent."
+    )
+    rows: list[tuple[object, ...]] = []
+    for scheme in map(str, results["scheme"].values):
+        sent, planned = (results[name].sel(scheme=scheme) for name in ("uplink_bytes", "planned_uplink_bytes"))
+        count, measured_sum, planned_sum = int((planned > 0).sum()), float(sent.sum()), float(planned.sum())
+        if count:
+            each = (f"{planned_sum / count:,.0f}", f"{measured_sum / count:,.0f}", f"{measured_sum / planned_sum:.2f}")
+            rows.append((scheme, count, *each))
+    header = ("scheme", "updates", "planned (bytes), mean", "on the wire (bytes), mean", "ratio")
+    return f'<p class="caption">{caption}</p>' + table(header, rows or [("", "none", "", "", "")])
 
 
 def _faults(results: xr.Dataset) -> list[tuple[object, ...]]:

@@ -46,7 +46,7 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
 
     records, legend = _with_findings(records)
     by_device = ("scheme", "seed", "round", "device")
-    held = next(rounds[0] for rounds in records.values() if rounds)
+    held = set.intersection(*(set(arrays) for rounds in records.values() for arrays in rounds))
     moving = [name for name in (*OF_MOVING_DEVICES, *OF_FEDERATED_DEVICES) if name in held]
     timed = [name for name in OF_FEDERATED_ROUNDS if name in held]
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {

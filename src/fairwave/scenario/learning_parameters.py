@@ -13,6 +13,8 @@ from fairwave.scenario.quantity import Limit, NonNegative, Positive, one, whole
 from fairwave.units import NUMBER
 
 Precision = Literal["float32", "tf32", "bf16"]
+VALUES_PER_STEP = 256
+"""Values of an update in 8 bits that share a step, whose exponent takes a byte."""
 LayerSize = Annotated[int, *whole(1, 1_000_000)]
 
 
@@ -30,7 +32,9 @@ class Learning(Group):
     l2: NonNegative = 0.0
     """Weight of half the squared length of the parameters in the loss; makes 'softmax' strongly convex."""
     bits_per_parameter: Annotated[int, *whole(1, 64)]
-    """Bits that one parameter takes on the air."""
+    """Bits that plans charge for a parameter on the air, unless update_bits says what is sent."""
+    update_bits: Literal[8, 32] = 32
+    """Bits of a value in updates and gradients that devices send: 32 as computed, 8 rounded at random (unbiased)."""
     learning_rate: Positive
     """Step size eta of local training."""
     batch_size: Annotated[int, *whole(1, 10_000_000)]
@@ -63,6 +67,11 @@ class Learning(Group):
         """Numbers in the model."""
         return int(MODELS[self.model].num_parameters(self))
 
+    def upload_bits(self) -> int:
+        """Bits of one update on the air: with update_bits = 8, values and steps as they are sent."""
+        values = self.num_parameters()
+        return 8 * (values + num_steps(values)) if self.update_bits == 8 else values * self.bits_per_parameter
+
     @model_validator(mode="after")
     def _constants_agree(self) -> Learning:
         if (self.smoothness is None) != (self.strong_convexity is None):
@@ -81,3 +90,8 @@ class Learning(Group):
                 "strong_convexity, or leave it out"
             )
         return self
+
+
+def num_steps(values: int) -> int:
+    """Steps that are sent with so many values in 8 bits."""
+    return -(-values // VALUES_PER_STEP)

@@ -263,7 +263,7 @@ class Scenario(Group):
 
     def payload_bits(self) -> float:
         """Bits that one device uploads in a round."""
-        once = self.radio.payload_bits or float(self.learning.num_parameters() * self.learning.bits_per_parameter)
+        once = self.radio.payload_bits or float(self.learning.upload_bits())
         return 2.0 * once if self.radio.charge_gradient_upload else once
 
     def batch_bits(self) -> float:

@@ -21,6 +21,7 @@ from fairwave.privacy.modes.wording import (
     NOT_COVERED,
     about_budget,
     about_noise_source,
+    about_rounding,
     composed_as_in_the_paper,
     missing_parts,
 )
@@ -142,6 +143,11 @@ class DeviceLevel(PrivacyMode):
             "round starts. No deviation is told, and everybody gets the same copy.",
             about_budget(privacy, "Rounds in which a device was heard are counted"),
             about_noise_source(privacy),
+            *about_rounding(
+                scenario,
+                "A rounded update may be longer than the one that was computed: the access point clips what it has "
+                "received, so that what one device can change is the clip length as before.",
+            ),
             NOT_COVERED,
         ]
 

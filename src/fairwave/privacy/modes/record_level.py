@@ -19,6 +19,7 @@ from fairwave.privacy.modes.wording import (
     NOT_COVERED,
     about_budget,
     about_noise_source,
+    about_rounding,
     composed_as_in_the_paper,
     missing_parts,
 )
@@ -177,6 +178,11 @@ class RecordLevel(PrivacyMode):
             "costs what its most exposed device spends.",
             about_budget(privacy, "How many steps a device makes follows from its channels and from earlier messages"),
             about_noise_source(privacy),
+            *about_rounding(
+                scenario,
+                "The rounding and its step depend on noised values and on random numbers of their own, and on records "
+                "in no other way: it is post-processing, which costs nothing.",
+            ),
             NOT_COVERED,
         ]
 

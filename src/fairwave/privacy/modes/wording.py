@@ -71,6 +71,13 @@ def about_noise_source(privacy: Privacy) -> str:
     )
 
 
+def about_rounding(scenario: Scenario, why: str) -> list[str]:
+    """Why sending 8 bits changes no number; nothing where values are sent as they were computed."""
+    if scenario.learning.update_bits == 32:
+        return []
+    return [f"Values are rounded at random to {scenario.learning.update_bits} bits before they are sent. {why}"]
+
+
 def composed_as_in_the_paper(proved: Sequence[Account], delta: float) -> list[str]:
     """What the composition rules that the paper quotes would give for the account that costs most."""
     worst = max(proved, key=lambda account: account.epsilon(delta), default=None)
