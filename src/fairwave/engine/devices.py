@@ -28,7 +28,9 @@ from fairwave.engine.device_side import (
     place_of,
     prepare,
 )
-from fairwave.engine.invitation import Invitation
+from fairwave.engine.invitation import Invitation, straggle
+from fairwave.engine.late_updates import LateUpload, late_places
+from fairwave.engine.on_the_way import OnTheWay, Sent, after_round, busy, found, nothing_on_the_way, observed_energy_j
 from fairwave.engine.round import Concluded
 from fairwave.engine.server import AccessPoint, for_each, part_of
 from fairwave.engine.server_steps import Upload
@@ -148,7 +150,16 @@ class Devices:
             personal_models=for_each(server.global_params, self._indices) if self._scheme.personal_models else None,
             used_energy_j=None if self.capacity_j is None else jnp.zeros_like(self.capacity_j),
             behaviour=None,
+            on_the_way=self._nothing_on_the_way(server),
         )
+
+    def _nothing_on_the_way(self, server: ServerState) -> OnTheWay | None:
+        places = late_places(self._scenario)
+        return nothing_on_the_way(server.global_params, places, self._indices.size) if places else None
+
+    def busy(self, states: DeviceStates) -> FlagPerDevice | None:
+        """A mask of the devices whose last update is late and still used when it comes; None where none ever is."""
+        return None if states.on_the_way is None else busy(states.on_the_way, self._indices.size)
 
     def charge_left_j(self, states: DeviceStates) -> PerDevice | None:
         """Charge of each battery; None where there are none."""
@@ -248,6 +259,7 @@ class Devices:
             num_samples=participants.own.held.count,
             delivered=plans.delivered,
             charge=self._access_point.rules.mode.charge(plans.plan.local_iterations, plans.delivered),
+            late=self._found(states, participants.shared.round_index),
         )
 
     def _as_sent(self, stream: Stream, participants: Participants, values: Tree) -> Tree:
@@ -255,6 +267,21 @@ class Devices:
         if self._scenario.learning.update_bits == 32:
             return values
         return rounding_program(stream)(participants.shared, (values, participants.own.index), self._execution)
+
+    def _found(self, states: DeviceStates, round_index: Count) -> LateUpload | None:
+        """The late updates of earlier rounds that arrive in this one."""
+        if states.on_the_way is None:
+            return None
+        late: LateUpload = found(
+            states.on_the_way, self._straggling(round_index), round_index, self._scenario.learning.late_rounds
+        )
+        return late
+
+    def _straggling(self, round_index: Count) -> FlagPerDevice:
+        flags: FlagPerDevice = straggle(
+            self._indices.size, self._scenario.cell.straggler_probability, self._access_point.root, round_index
+        )
+        return flags
 
     def after_round(
         self,
@@ -268,11 +295,16 @@ class Devices:
         """What devices remember: the effort that their deviation tells, their models, their used energy."""
         utility, plan = self._scenario.utility, plans.plan
         observed = upload.delivered if self._access_point.rules.mode.scores_devices else self._nobody
+        compute_energy_j = plan.compute_energy_j
+        if states.on_the_way is not None and concluded.late is not None:  # they learn from what they did then
+            scored_late = concluded.late.age > 0
+            then_j = observed_energy_j(states.on_the_way, scored_late.size)
+            observed, compute_energy_j = observed | scored_late, jnp.where(scored_late, then_j, compute_energy_j)
         effort = _fitted(
             utility.effort_fit,
             utility.effort_ridge,
             states.effort,
-            plan.compute_energy_j,
+            compute_energy_j,
             concluded.server.deviation,
             observed,
         )
@@ -285,7 +317,29 @@ class Devices:
             personal_models=personal,
             used_energy_j=None if states.used_energy_j is None else states.used_energy_j + plan.energy_j,
             behaviour=states.behaviour,
+            on_the_way=self._on_the_way(states, participants, plans, upload),
         )
+
+    def _on_the_way(
+        self, states: DeviceStates, participants: Participants, plans: Plans, upload: Upload
+    ) -> OnTheWay | None:
+        """The late updates that have not arrived by the end of the round."""
+        if states.on_the_way is None:
+            return None
+        chosen, number = participants.own.index, participants.shared.round_index
+        sent = Sent(
+            updates=upload.updates,
+            reported_noise_std=upload.reported_noise_std,
+            reported_loss=upload.reported_loss,
+            num_samples=upload.num_samples,
+            compute_energy_j=plans.plan.compute_energy_j[chosen],
+            carried=plans.arrives[chosen],
+        )
+        late, late_rounds = plans.late & plans.takes_part, self._scenario.learning.late_rounds
+        after: OnTheWay = after_round(
+            states.on_the_way, self._straggling(number), number, late_rounds, (late, chosen), sent
+        )
+        return after
 
     def held(self, round_index: Count) -> Int[Array, "device held"]:
         """The samples that every device holds in a round, padded to the largest holding."""

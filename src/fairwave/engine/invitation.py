@@ -57,8 +57,15 @@ def draw_participants(
         line = line[jnp.argsort(~there[line], stable=True)]  # the absent go to its end
         chosen = jnp.sort(line[:num_participants])
     participating = jnp.zeros(num_devices, bool).at[chosen].set(True) & there
-    chance = jax.vmap(lambda index: jax.random.uniform(device_key(root, round_index, Stream.STRAGGLING, index)))(
-        devices
-    )
+    late = participating & straggle(num_devices, straggler_probability, root, round_index)
     reachable = everybody if presence is None else presence.reachable(round_index)
-    return Invitation(chosen, participating, participating & (chance < straggler_probability), reachable)
+    return Invitation(chosen, participating, late, reachable)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def straggle(num_devices: int, straggler_probability: float, root: Key, round_index: Count) -> FlagPerDevice:
+    """A mask of the devices that are not ready by the deadline of a round, if they are at work in it."""
+    chance = jax.vmap(lambda index: jax.random.uniform(device_key(root, round_index, Stream.STRAGGLING, index)))(
+        jnp.arange(num_devices)
+    )
+    return chance < straggler_probability

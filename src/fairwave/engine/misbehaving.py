@@ -89,6 +89,10 @@ class MisbehavingDevices:
         )
         return dataclasses.replace(self._honest.start(server), behaviour=history)
 
+    def busy(self, states: DeviceStates) -> FlagPerDevice | None:
+        """A mask of the devices whose last update is late and still used when it comes; None where none ever is."""
+        return self._honest.busy(states)
+
     def have_charge(self, states: DeviceStates) -> np.ndarray:
         """A mask of the devices whose battery covers another round."""
         return self._honest.have_charge(states)

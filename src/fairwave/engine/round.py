@@ -18,6 +18,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool
 
 from fairwave.engine.invitation import Invitation
+from fairwave.engine.late_updates import LateUse, arrivals, weighed
 from fairwave.engine.round_record import RoundRecord, device_reports, make_record
 from fairwave.engine.server_steps import (
     Aggregated,
@@ -48,8 +49,9 @@ def run_round(cell: SimulatedCell, state: State, round_index: Count) -> tuple[St
     access_point, devices = cell.access_point, cell.devices
     server, device_states = state.server, state.devices
 
-    # Before the algorithm: the access point invites devices that are there and have privacy budget left.
-    invitation = access_point.invite(server, round_index)
+    # Before the algorithm: the access point invites devices that are there and have privacy budget left. Whoever is
+    # late with an earlier round is waited for, where late updates are used, and not asked.
+    invitation = access_point.invite(server, round_index, devices.busy(device_states))
 
     # 1. Every device meets a channel, where it is in this round.
     channels = devices.draw_channels(round_index)
@@ -103,6 +105,8 @@ class Concluded(eqx.Module):
     """By how much one device's update can change that model; 0 where it has no noise."""
     findings: dict[str, Bool[Array, " device"]]
     """A mask of the updates that each defence refused, by the defence's name."""
+    late: LateUse | None = None
+    """What became of late updates; None where they are never used."""
 
 
 # One program: what lies between its steps, a model for every participant, never leaves the processor.
@@ -118,7 +122,8 @@ def conclude_round(
     """The next model, everybody's deviation, and a copy for every device.
 
     A participant whose update did not arrive in time is sent nothing: it keeps its copy and its deviation. A device
-    that did not take part is sent a copy, with the noise of its last deviation, if it can be reached.
+    that did not take part is sent a copy, with the noise of its last deviation, if it can be reached; where its late
+    update is used in this round, of the deviation that follows from it.
     """
     if rules.mode.trusts_access_point:
         new = _with_central_noise(rules, server, upload, invitation, address)
@@ -145,6 +150,7 @@ def conclude_round(
         model_std=new.aggregated.noise_std,
         model_sensitivity=new.aggregated.sensitivity,
         findings=new.findings,
+        late=new.late,
     )
 
 
@@ -159,6 +165,7 @@ class _NewModel(eqx.Module):
     caught: Bool[Array, " participant"] | None
     """A mask of the updates that were refused; None where nobody is judged."""
     findings: dict[str, Bool[Array, " device"]]
+    late: LateUse | None = None
 
 
 def _from_judged_updates(
@@ -173,9 +180,10 @@ def _from_judged_updates(
 
     A refused update is not used, and its device deviates fully.
     """
-    chosen, nobody = invitation.participants, jnp.zeros(server.deviation.size, bool)
-    received, finite = receive(rules, server, upload, chosen, address, samples)
-    accepted, verdict = judge(rules, received, finite)
+    arrived, late = arrivals(upload, invitation, rules.late_decay)
+    chosen, nobody = arrived.devices, jnp.zeros(server.deviation.size, bool)
+    received, finite = receive(rules, server, arrived, address, samples)
+    accepted, verdict = weighed(*judge(rules, received, finite), arrived.weight)
     aggregated = combine(rules, server, accepted)  # 6. Eq. (5)
     scored = score(rules, server, received, accepted, verdict, aggregated)  # 7. Eq. (26)
     return _NewModel(
@@ -185,6 +193,7 @@ def _from_judged_updates(
         received=received,
         caught=received.arrived & verdict.caught,
         findings={name: nobody.at[chosen].set(mask) for name, mask in verdict.findings.items()},
+        late=late,
     )
 
 

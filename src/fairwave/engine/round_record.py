@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from fairwave.engine.invitation import Invitation
+from fairwave.engine.late_updates import LateUse
 from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.privacy.ledger import ReleaseEvent, RoundMessages
 from fairwave.types import FlagPerDevice, PerDevice, Scalar
@@ -44,6 +45,8 @@ PER_DEVICE = (
     "delivered",
     "cheating",
 )
+OF_LATE_UPDATES = ("late_age", "late_weight", "late_dropped")
+"""Per device, where late updates are used."""
 OF_MOVING_DEVICES = ("distance_now_m",)
 """Per device, where devices move."""
 FAULTS = ("gradient_fault", "update_fault")
@@ -67,7 +70,7 @@ class RoundRecord(eqx.Module):
     participating: FlagPerDevice
     """Who was asked to take part, and had budget and charge left to do so."""
     late: FlagPerDevice
-    """A mask of the updates that came after the deadline: energy spent, update not used."""
+    """A mask of the updates that came after the deadline: energy spent, update not used in this round."""
     cheating: FlagPerDevice
     """Who misbehaved, as the scenario has it."""
     delivered: FlagPerDevice
@@ -103,6 +106,8 @@ class RoundRecord(eqx.Module):
     """Accuracy of the new true model on test data."""
     membership_auc: Scalar
     """How well the new true model's losses tell training samples from test samples: 0.5 is guessing, 1 is certain."""
+    late_use: LateUse | None = None
+    """Late updates of earlier rounds that were found, used or given up in this one; None where they are never used."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,6 +176,7 @@ def make_record(
         global_loss=evaluation.global_loss,
         test_accuracy=evaluation.test_accuracy,
         membership_auc=evaluation.membership_auc,
+        late_use=concluded.late,
     )
 
 
@@ -183,16 +189,20 @@ def ledger_events(
 ) -> list[ReleaseEvent]:
     """What one round puts on the ledger.
 
-    An update that came late, or over a channel that was misjudged, has left the device all the same. `charged` is the
+    An update that came late, or over a channel that was misjudged, has left the device all the same, and is charged in
+    the round in which it was sent; using it in a later one is computed from that message. `charged` is the
     number of private steps to put down for each device, `gradients` that of gradients; left out, those of its plan.
     """
     flags = functools.partial(np.flatnonzero)
     asked, served = np.asarray(record.participating), flags(np.asarray(record.served))
     steps = np.asarray(record.plan.local_iterations if charged is None else charged)
+    used = np.asarray(record.delivered)
+    if record.late_use is not None:
+        used = used | (np.asarray(record.late_use.age) > 0)
     messages = RoundMessages(
         invited=flags(asked),
         sent=flags(asked & (np.asarray(record.plan.case) != int(Case.OUTAGE))),
-        delivered=flags(np.asarray(record.delivered)),
+        delivered=flags(used),
         served=served,
         copy_std=np.asarray(record.noise_std)[served],
         update_std=access_point.update_std(round_index),
@@ -218,5 +228,8 @@ def as_arrays(record: RoundRecord) -> Arrays:
     arrays |= {name: np.asarray(getattr(record, name)) for name in (*PER_DEVICE, *PER_ROUND)}
     if record.distance_now_m is not None:
         arrays |= {name: np.asarray(getattr(record, name)) for name in OF_MOVING_DEVICES}
+    if record.late_use is not None:
+        named = zip(OF_LATE_UPDATES, ("age", "weight", "dropped"), strict=True)
+        arrays |= {name: np.asarray(getattr(record.late_use, field)) for name, field in named}
     arrays["outage"] = arrays["participating"] & (np.asarray(record.plan.case) == int(Case.OUTAGE))
     return arrays | {FINDING + name: np.asarray(mask) for name, mask in record.findings.items()}

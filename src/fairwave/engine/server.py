@@ -77,7 +77,8 @@ class AccessPoint:
             self.devices = jnp.arange(scenario.cell.num_devices)
         settings = SchemeSettings(scenario.peers, scenario.learning.learning_rate)
         tried = None if self._own_samples is None else model
-        self.rules = ServerRules(scheme, scenario.privacy, scenario.defences, settings, tried)
+        decay = scenario.learning.late_decay
+        self.rules = ServerRules(scheme, scenario.privacy, scenario.defences, settings, tried, decay)
         self._stores_copies = stores_copies or not self.rules.copies_can_be_made_again
         self._least_charge = least_iterations(scenario, values) if self.rules.mode.counts_steps else None
         self._check_budget()
@@ -104,8 +105,11 @@ class AccessPoint:
         return dataclasses.replace(server, device_history=history, scheme_memory=memory)
 
     @double_precision()
-    def invite(self, server: ServerState, round_index: Count) -> Invitation:
-        """Who is asked to take part in a round: drawn, there, not removed, and with privacy budget left."""
+    def invite(self, server: ServerState, round_index: Count, busy: FlagPerDevice | None = None) -> Invitation:
+        """Who is asked to take part in a round: drawn, there, not removed, and with privacy budget left.
+
+        `busy` is a mask of the devices whose update of an earlier round is late and waited for: they are not asked.
+        """
         cell = self.scenario.cell
         drawn: Invitation = draw_participants(
             cell.num_devices,
@@ -115,6 +119,8 @@ class AccessPoint:
             round_index,
             self.presence,
         )
+        if busy is not None:
+            drawn = drawn.only(~busy)
         if server.device_history is not None:
             drawn = drawn.without(removed(self.rules.defences, server.device_history))
         left = self.budget_left(server)

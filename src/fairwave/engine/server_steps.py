@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from fairwave.defences.defence import PAST, Verdict, first_verdict, in_use
 from fairwave.engine.device_history import DeviceHistory, after_round
+from fairwave.engine.late_updates import Arrivals, LateUpload
 from fairwave.engine.model_copies import Copies, copy_noise
 from fairwave.engine.state import ServerState
 from fairwave.keys import Stream, round_key
@@ -49,6 +50,8 @@ class ServerRules:
     settings: SchemeSettings
     model: Model | None = None
     """To try updates on samples of its own; None if it has none."""
+    late_decay: float = 0.0
+    """How fast the weight of late updates falls with their age, where they are used."""
 
     @property
     def mode(self) -> PrivacyMode:
@@ -88,32 +91,32 @@ class Upload(NamedTuple):
     """A mask over all devices: whose update arrived in time."""
     charge: Array
     """What the round takes from each device's privacy budget."""
+    late: LateUpload | None = None
+    """What participants of earlier rounds sent late; None where that is never used."""
 
 
 def receive(
     rules: ServerRules,
     server: ServerState,
-    upload: Upload,
-    participants: Array,
+    arrivals: Arrivals,
     address: RoundAddress,
     samples: tuple[Array, Array] | None,
 ) -> tuple[Updates, FlagPerDevice]:
     """The updates as the access point works on them, and a mask of those whose values are all finite."""
-    rows, _ = flat_rows(upload.updates)
-    finite = jnp.all(jnp.isfinite(rows), axis=1)
-    rows = jnp.where(finite[:, None], rows, 0.0)
+    finite = jnp.all(jnp.isfinite(arrivals.rows), axis=1)
+    rows = jnp.where(finite[:, None], arrivals.rows, 0.0)
     flat = ravel_pytree(server.global_params)[0]
     gain, hits = _tried(rules.model, server.global_params, flat, rows, samples)
     updates = Updates(
-        devices=participants,
-        arrived=upload.delivered[participants],
+        devices=arrivals.devices,
+        arrived=arrivals.arrived,
         rows=rows,
-        reported_noise_std=upload.reported_noise_std,
-        reported_loss=upload.reported_loss,
-        num_samples=upload.num_samples,
+        reported_noise_std=arrivals.reported_noise_std,
+        reported_loss=arrivals.reported_loss,
+        num_samples=arrivals.num_samples,
         gain=gain,
         accuracy=hits,
-        knowledge=_knowledge(rules, server, rows, participants, address) if rules.defences.use else None,
+        knowledge=_knowledge(rules, server, rows, arrivals.devices, address) if rules.defences.use else None,
     )
     return updates, finite
 

@@ -8,6 +8,7 @@ from jaxtyping import Array, Int
 from fairwave.engine.behaviour_history import BehaviourHistory
 from fairwave.engine.device_history import DeviceHistory
 from fairwave.engine.model_copies import Copies
+from fairwave.engine.on_the_way import OnTheWay
 from fairwave.learning.model import Tree
 from fairwave.policy.contribution import Score
 from fairwave.policy.effort_fit import EffortMemory
@@ -44,6 +45,8 @@ class DeviceStates(eqx.Module):
     """Energy taken from each battery so far; None where there are no batteries."""
     behaviour: BehaviourHistory | None
     """What devices that misbehave make use of; None where nobody ever does."""
+    on_the_way: OnTheWay | None = None
+    """Late updates that have not arrived yet; None where they are never used."""
 
 
 class State(eqx.Module):

@@ -43,7 +43,7 @@ class RoundMessages:
     sent: np.ndarray
     """Devices whose messages left them, even if they came late or were lost on the way."""
     delivered: np.ndarray
-    """Devices whose update arrived in time."""
+    """Devices whose update was used: it arrived in time, or it is a late one of an earlier round."""
     served: np.ndarray
     """Devices that were sent a copy of the new model."""
     copy_std: np.ndarray

@@ -13,6 +13,7 @@ from fairwave.engine.round_record import (
     FROM_PLAN,
     OF_FEDERATED_DEVICES,
     OF_FEDERATED_ROUNDS,
+    OF_LATE_UPDATES,
     OF_MOVING_DEVICES,
     PER_DEVICE,
     PER_ROUND,
@@ -47,7 +48,7 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
     records, legend = _with_findings(records)
     by_device = ("scheme", "seed", "round", "device")
     held = set.intersection(*(set(arrays) for rounds in records.values() for arrays in rounds))
-    moving = [name for name in (*OF_MOVING_DEVICES, *OF_FEDERATED_DEVICES) if name in held]
+    moving = [name for name in (*OF_LATE_UPDATES, *OF_MOVING_DEVICES, *OF_FEDERATED_DEVICES) if name in held]
     timed = [name for name in OF_FEDERATED_ROUNDS if name in held]
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
         name: (by_device, stacked(name)) for name in (*FROM_PLAN, *PER_DEVICE, "findings", "outage", *moving)

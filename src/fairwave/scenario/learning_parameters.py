@@ -56,6 +56,11 @@ class Learning(Group):
     first_model: Literal["random", "zero"] = "random"
     """The model that training starts from: drawn, or all zeros as Algorithm 1 prints it."""
 
+    late_rounds: Annotated[int, *whole(0, 1_000)] = 0
+    """Rounds after its own in which an update that missed the deadline is still used; 0: it is dropped."""
+    late_decay: NonNegative = 0.5
+    """How fast the weight of late updates falls: (1 + age in rounds) to the power of minus this; FedBuff has 0.5."""
+
     @model_validator(mode="after")
     def _parameters_fit_the_model(self) -> Learning:
         objection = MODELS[self.model].objection(self)

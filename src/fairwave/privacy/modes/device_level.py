@@ -62,6 +62,11 @@ class DeviceLevel(PrivacyMode):
                 "privacy.copies 'independent' lets devices average the noise away, so that privacy.mode 'device' would "
                 "prove less than it says; set it to 'nested'"
             )
+        if scenario.learning.late_rounds:
+            yield (
+                f"learning.late_rounds {scenario.learning.late_rounds} mixes updates of several rounds, and privacy.mode "
+                "'device' has a proof for those of one; set it to 0"
+            )
 
     def refuses_scheme(self, scheme: SchemeTraits) -> str | None:
         """Schemes that do more than send everybody the mean of the updates."""
