@@ -1,8 +1,8 @@
 """The wire of a simulation: updates that have left their devices and have not reached the access point yet.
 
 A participant that is late in a round is late in the next ones too, each time with the scenario's
-`cell.straggler_probability`, until its update arrives or is too old. It is not asked meanwhile. There is no device axis:
-as many places as updates can be late at the same time.
+`cell.straggler_probability`, until its update arrives or is too old. It is not asked meanwhile. There is a place for
+each update that can be late at the same time, not one for each device.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def busy(on_the_way: OnTheWay, num_devices: int) -> FlagPerDevice:
 
 @jax.jit
 def found(on_the_way: OnTheWay, straggling: FlagPerDevice, round_index: Count, late_rounds: int) -> LateUpload:
-    """What arrives in a round: the updates of devices that do not straggle again; those that are too old are dropped."""
+    """What arrives in a round: updates of devices that do not straggle again; those that are too old are dropped."""
     sent, devices = on_the_way.sent, on_the_way.devices
     arrives, too_old = _ended(on_the_way, straggling, round_index, late_rounds)
     return LateUpload(

@@ -45,7 +45,8 @@ PER_DEVICE = (
     "delivered",
     "cheating",
 )
-OF_LATE_UPDATES = ("late_age", "late_weight", "late_dropped")
+LATE_AGE = "late_age"
+OF_LATE_UPDATES = (LATE_AGE, "late_weight", "late_dropped")
 """Per device, where late updates are used."""
 OF_MOVING_DEVICES = ("distance_now_m",)
 """Per device, where devices move."""

@@ -10,7 +10,7 @@ from flwr.app import ConfigRecord, Message, RecordDict
 
 from fairwave.federate.device_keys import KnownKeys
 from fairwave.federate.flower_records import HELLO, Unreadable, value
-from fairwave.federate.messaging import Exchanges
+from fairwave.federate.messaging import MOST_STUCK, Exchanges
 from fairwave.federate.protocol import VERSION
 
 GREETING = "query.hello"
@@ -39,6 +39,8 @@ class Connections:
         """When nodes that said nothing may be asked again: each question waits for them."""
         self._second: dict[int, int] = {}
         """Device of every node that came while another was connected as the same one."""
+        self._named_stuck = 0
+        """The node that was last named as the one whose upload does not end."""
 
     def update(self) -> dict[int, int]:
         """The node of every device that is connected now; nodes that are new are asked who they are."""
@@ -52,14 +54,18 @@ class Connections:
         self._second = {node: device for node, device in self._second.items() if device in self._node_of}
         self._silent = {node: until for node, until in self._silent.items() if until > time.monotonic()}
         known = {*self._node_of.values(), *self._refused, *self._second, *self._silent}
-        new = sorted(there - known)
+        new = self._admissible(sorted(there - known))
         if new:
             question = secrets.token_bytes(16)
             greeting = {node: _greeting(question) for node in new}
             replies = self._exchanges.exchange(greeting, GREETING, "hello", self._deadline_s)
             self._silent |= dict.fromkeys(set(new) - set(replies), time.monotonic() + _PATIENCE_S)
             for node, reply in replies.items():
-                self._admit(node, reply, question)
+                if isinstance(reply, Message):
+                    self._admit(node, reply, question)
+                else:
+                    self._refused.add(node)
+                    self._log("refused", why="a node whose introduction cannot be read")
         return dict(self._node_of)
 
     def _read_keys_again(self) -> None:
@@ -76,6 +82,21 @@ class Connections:
     def _leave(self, device: int, **more: str) -> None:
         node = self._node_of.pop(device)
         self._log("left", device=device, node=str(node), last_seen=round(self._seen[device], 3), **more)
+
+    def _admissible(self, new: list[int]) -> list[int]:
+        """New nodes that may be asked who they are: each could leave a thread that waits, and those are bounded.
+
+        Nodes that are known are asked all the same, so that a federation goes on with those that it has.
+        """
+        stuck = self._exchanges.stuck()
+        room = max(0, MOST_STUCK - len(stuck))
+        if len(new) > room and stuck and stuck[0].node != self._named_stuck:
+            self._named_stuck = stuck[0].node
+            seconds = round(time.monotonic() - stuck[0].begun, 1)
+            self._log(
+                "too many uploads that do not end", uploads=len(stuck), oldest_node=stuck[0].node, seconds=seconds
+            )
+        return new[:room]
 
     def wait_for(self, enough: Callable[[dict[int, int]], bool], wait_s: float) -> dict[int, int]:
         """The same, once there are enough, or when waiting is over."""

@@ -1,11 +1,11 @@
-"""One exchange with some devices: a message to each, and what comes back before the deadline."""
+"""One exchange with some devices: a message to each, and what comes back before the deadline, or later."""
 
 from __future__ import annotations
 
 import queue
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from flwr.app import Message, RecordDict
@@ -19,10 +19,54 @@ from fairwave.runs.faults import Fault
 POLL_S = 0.2
 MOST_PULLS_PER_S = 50.0
 """Requests that waiting may cost the SuperLink, however many devices are waited for."""
-Arrival: TypeAlias = tuple[int, Message | Exception]
-"""A node, and its reply or why it could not be pulled."""
+MOST_STUCK = 64
+"""Threads stuck in uploads that do not end, beyond which no node is asked that was never asked before."""
+Reply: TypeAlias = Message | Exception
+"""What came back: a message, or why Flower could not read it."""
 _EXPIRED, _NO_REPLY, _GONE = 3, 4, 5
 """Flower's codes for what the network knows of a missing reply."""
+
+
+class Question:
+    """A message to one node, and the thread that waits for its reply."""
+
+    def __init__(self, grid: Grid, node: int, message_id: str, pause_s: float) -> None:
+        self.node, self.begun = node, time.monotonic()
+        self.reply: Reply | None = None
+        self._grid, self._message_id, self._pause_s = grid, message_id, pause_s
+        self._given_up = threading.Event()
+
+    def wait(self, end: float, arrived: queue.SimpleQueue[Question]) -> None:
+        """Start to wait, until the reply is there or that time is over."""
+        self._end = end
+        self.thread = threading.Thread(target=self._pull, args=(arrived,), daemon=True)
+        self.thread.start()
+
+    def give_up(self) -> None:
+        """Wait no longer; a thread that is inside of Flower stays there until that returns."""
+        self._given_up.set()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether its reply is there and wanted, or still waited for."""
+        wanted = not self._given_up.is_set()
+        return wanted and (self.reply is not None or time.monotonic() < self._end + POLL_S)
+
+    def _pull(self, arrived: queue.SimpleQueue[Question]) -> None:
+        try:
+            while not self._given_up.is_set():
+                for reply in self._grid.pull_messages([self._message_id]):
+                    if reply.metadata.reply_to_message_id == self._message_id:
+                        self.reply = reply
+                        return
+                if time.monotonic() >= self._end:
+                    return
+                self._given_up.wait(max(0.0, min(self._pause_s, self._end - time.monotonic())))
+        except Exception as error:  # whatever it is, whoever waits has to hear of it
+            self.reply = error
+        finally:
+            if self.reply is not None:
+                arrived.put(self)
 
 
 class Exchanges:
@@ -30,82 +74,105 @@ class Exchanges:
 
     Flower waits for a reply that was announced until all of it is there, or for hours. So every reply is pulled by a
     thread of its own, which is left behind at the deadline. A node is not asked while such a thread still waits for its
-    last reply: a slow or malicious uploader costs one thread, and its own answers.
+    last reply: a slow or malicious uploader costs one thread, and its own answers. Replies that may come late are
+    waited for as long as the exchange says, and handed over by `late_replies`.
     """
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-        self._pulling: dict[int, threading.Thread] = {}
+        self._left: list[Question] = []
 
     def exchange(
-        self, contents: Mapping[int, RecordDict], message_type: str, group: str, deadline_s: float
-    ) -> dict[int, Message]:
-        """Replies by node. Messages and replies die with the deadline, so that none is ever met in a later round."""
-        busy = self._still_uploading()
+        self, contents: Mapping[int, RecordDict], message_type: str, group: str, deadline_s: float, late_s: float = 0.0
+    ) -> dict[int, Reply]:
+        """Replies by node. Messages and replies die with the deadline, or so many seconds after it."""
+        busy = self._still_waiting()
         asked = {node: content for node, content in contents.items() if node not in busy}
         messages = [
-            Message(content, dst_node_id=node, message_type=message_type, group_id=group, ttl=deadline_s)
+            Message(content, dst_node_id=node, message_type=message_type, group_id=group, ttl=deadline_s + late_s)
             for node, content in asked.items()
         ]
         pushed = list(self.grid.push_messages(messages))
-        end, arrived = time.monotonic() + deadline_s, queue.SimpleQueue[Arrival]()
+        end, arrived = time.monotonic() + deadline_s, queue.SimpleQueue[Question]()
         pause_s = max(POLL_S, len(pushed) / MOST_PULLS_PER_S)
         # An error made by the network has the network's own node as its source: only the question tells whose it is.
-        for message_id, node in zip(pushed, asked, strict=True):
-            if message_id:
-                arguments = (self.grid, message_id, node, end, pause_s, arrived)
-                self._pulling[node] = threading.Thread(target=_pull, args=arguments, daemon=True)
-                self._pulling[node].start()
-        replies = _collected(arrived, sum(map(bool, pushed)), end + POLL_S)
-        for node in replies:
-            del self._pulling[node]
+        questions = [
+            Question(self.grid, node, message_id, pause_s)
+            for message_id, node in zip(pushed, asked, strict=True)
+            if message_id
+        ]
+        for question in questions:
+            question.wait(end + late_s, arrived)
+        replies = _collected(arrived, len(questions), end + POLL_S)
+        left = [question for question in questions if question.node not in replies]
+        self._left += left
+        if not late_s:
+            for question in left:
+                question.give_up()
+        self._check_wire(replies.values())
         return replies
 
-    def _still_uploading(self) -> set[int]:
-        """Nodes whose last reply is announced and not there; one that has just been given up is waited for shortly."""
+    def late_replies(self) -> dict[int, Reply]:
+        """What came, since it was last asked for, of the replies that were not there at their deadline."""
+        came = {q.node: q.reply for q in self._left if q.reply is not None and q.is_awaited}
+        self._left = [question for question in self._left if question.reply is None]
+        return came
+
+    def wait_for_late(self, nodes: Iterable[int], seconds: float) -> None:
+        """Wait until a late reply of one of these nodes is there, or for so long."""
+        end, wanted = time.monotonic() + seconds, set(nodes)
+        while time.monotonic() < end and not any(q.reply is not None for q in self._left if q.node in wanted):
+            time.sleep(min(POLL_S, max(0.0, end - time.monotonic())))
+
+    def awaits(self, node: int) -> bool:
+        """Whether a late reply of this node would still be taken."""
+        return any(question.node == node and question.is_awaited for question in self._left)
+
+    def give_up(self, nodes: Iterable[int]) -> None:
+        """Wait for these nodes' late replies no longer."""
+        given_up = set(nodes)
+        for question in self._left:
+            if question.node in given_up:
+                question.give_up()
+
+    def stuck(self) -> list[Question]:
+        """The questions whose threads cannot end, because an announced reply is not there; the oldest first."""
+        stuck = [question for question in self._left if question.thread.is_alive() and not question.is_awaited]
+        return sorted(stuck, key=lambda question: question.begun)
+
+    def _still_waiting(self) -> set[int]:
+        """Nodes whose last reply is not there and may come; one that has just been given up is waited for shortly."""
         end = time.monotonic() + POLL_S
-        for thread in self._pulling.values():
-            thread.join(max(0.0, end - time.monotonic()))
-        self._pulling = {node: thread for node, thread in self._pulling.items() if thread.is_alive()}
-        return set(self._pulling)
+        for question in self._left:
+            if not question.is_awaited:
+                question.thread.join(max(0.0, end - time.monotonic()))
+        self._left = [question for question in self._left if question.thread.is_alive() or question.is_awaited]
+        return {question.node for question in self._left if question.thread.is_alive()}
 
+    def _check_wire(self, replies: Iterable[Reply]) -> None:
+        """Raise why no reply could be pulled, if nothing else can be asked of the network either.
 
-def _pull(
-    grid: Grid, message_id: str, node: int, end: float, pause_s: float, arrived: queue.SimpleQueue[Arrival]
-) -> None:
-    """Wait for the reply to one message, until it is there or the deadline is over."""
-    try:
-        while True:
-            for reply in grid.pull_messages([message_id]):
-                if reply.metadata.reply_to_message_id == message_id:
-                    arrived.put((node, reply))
-                    return
-            if time.monotonic() >= end:
-                return
-            time.sleep(max(0.0, min(pause_s, end - time.monotonic())))
-    except Exception as error:  # whatever it is, whoever waits has to hear of it
-        arrived.put((node, error))
-
-
-def _collected(arrived: queue.SimpleQueue[Arrival], count: int, end: float) -> dict[int, Message]:
-    """The replies that arrive in time.
-
-    A reply that cannot be pulled, because Flower cannot read it, is its node's fault. If none can, it is the network's,
-    and is raised.
-    """
-    replies: dict[int, Message] = {}
-    failed: list[Exception] = []
-    while len(replies) + len(failed) < count:
+        Otherwise it is the fault of the nodes: Flower cannot read what they sent.
+        """
+        failed = [reply for reply in replies if isinstance(reply, Exception)]
+        if not failed or len(failed) < len(list(replies)):
+            return
         try:
-            node, reply = arrived.get(timeout=max(0.0, end - time.monotonic()))
+            self.grid.get_node_ids()
+        except Exception:
+            raise failed[0] from None
+
+
+def _collected(arrived: queue.SimpleQueue[Question], count: int, end: float) -> dict[int, Reply]:
+    """The replies that arrive in time."""
+    replies: dict[int, Reply] = {}
+    while len(replies) < count:
+        try:
+            question = arrived.get(timeout=max(0.0, end - time.monotonic()))
         except queue.Empty:
             break
-        if isinstance(reply, Exception):
-            failed.append(reply)
-        else:
-            replies[node] = reply
-    if failed and len(failed) == count:
-        raise failed[0]
+        if question.reply is not None:
+            replies[question.node] = question.reply
     return replies
 
 
@@ -119,10 +186,12 @@ def failure(reply: Message) -> str:
         return str(Reason.UNREADABLE)
 
 
-def read(reply: Message | None, expected: Expected) -> tuple[Answer | None, Fault]:
+def read(reply: Reply | None, expected: Expected) -> tuple[Answer | None, Fault]:
     """An answer that can be used, or why there is none."""
     if reply is None:
         return None, Fault.NO_ANSWER
+    if isinstance(reply, Exception):
+        return None, Fault.UNREADABLE
     if reply.has_error():
         code = reply.error.code
         gone = {_EXPIRED: Fault.NO_ANSWER, _NO_REPLY: Fault.NO_ANSWER, _GONE: Fault.DISCONNECTED}

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
-from flwr.app import RecordDict
+from flwr.app import Message, RecordDict
 
 from fairwave.engine.end_reasons import end_reason
 from fairwave.engine.invitation import Invitation
-from fairwave.engine.round_record import Arrays, as_arrays, ledger_events
+from fairwave.engine.round_record import LATE_AGE, Arrays, as_arrays, ledger_events
 from fairwave.engine.server import AccessPoint
 from fairwave.engine.state import ServerState
 from fairwave.errors import FederationError
@@ -21,9 +21,10 @@ from fairwave.federate.agreement import Agreement
 from fairwave.federate.answer_checks import Expected
 from fairwave.federate.connections import Connections
 from fairwave.federate.flower_records import serialised_bytes, task_to_records
+from fairwave.federate.late_answers import Late, LateAnswers
 from fairwave.federate.log_lines import faults_in_words
-from fairwave.federate.messaging import Exchanges, failure, read
-from fairwave.federate.protocol import Phase, Status, Task
+from fairwave.federate.messaging import Exchanges, Reply, failure, read
+from fairwave.federate.protocol import Answer, Phase, Status, Task
 from fairwave.federate.server_round import (
     Answers,
     RoundAnswers,
@@ -78,7 +79,8 @@ class Rounds:
         self._track = track
         self._digest = agreement_digest(point.scenario, track.scheme, self._settings.noise)
         self._charges, self._per_try = StepCharges(0), per_try(point)
-        self._exhausted = np.zeros(0, bool)
+        self._exhausted, self._like = np.zeros(0, bool), NamedArrays()
+        self._late = LateAnswers(exchanges, agreement.order.scenario.learning.late_rounds)
 
     def run(self) -> ServerState:
         """The server after the last round."""
@@ -89,10 +91,14 @@ class Rounds:
         scored = _last_scored(records, num_devices)
         self._charges = StepCharges(num_devices, records)
         self._exhausted = records[-1]["exhausted"].copy() if records else np.zeros(num_devices, bool)
-        while number < self._agreement.order.rounds and not ended:
-            server, arrays, ended = self._round(server, number, scored)
-            scored[arrays["delivered"]] = number
-            number += 1
+        self._like = named_arrays(server.global_params)
+        try:
+            while number < self._agreement.order.rounds and not ended:
+                server, arrays, ended = self._round(server, number, scored)
+                _note_scored(scored, arrays, number)
+                number += 1
+        finally:
+            self._late.end()
         return server
 
     def _round(self, server: ServerState, number: int, scored: np.ndarray) -> tuple[ServerState, Arrays, bool]:
@@ -111,8 +117,8 @@ class Rounds:
 
     def _gather(self, server: ServerState, number: int, scored: np.ndarray) -> _Try:
         """Wait until enough of those who are to take part are connected."""
-        invitation = self._point.invite(server, jnp.asarray(number))
-        wanted = [int(device) for device in np.flatnonzero(np.asarray(invitation.participating))]
+        drawn = self._point.invite(server, jnp.asarray(number))
+        wanted = [int(device) for device in np.flatnonzero(np.asarray(drawn.participating))]
 
         def asked(nodes: dict[int, int]) -> dict[int, int]:
             return {device: nodes[device] for device in wanted if device in nodes}
@@ -126,21 +132,25 @@ class Rounds:
                 f"round {number + 1}: {len(asked(nodes))} of {len(wanted)} devices are connected after "
                 f"{self._settings.wait_s:g} s; every stored round is safe: start more, then start it again"
             )
-        blank = np.zeros(scored.size, np.int8)
-        faults = {phase: blank.copy() for phase in Phase}
-        return _Try(number, server, invitation, scored, asked(nodes), faults)
+        self._late.update(nodes)
+        busy, others = self._late.busy(scored.size), self._late.busy(scored.size, before=number)
+        faults = {phase: np.zeros(scored.size, np.int8) for phase in Phase}
+        faults[Phase.UPDATE][np.asarray(drawn.participating) & busy] = Fault.LATE
+        to_ask = {device: node for device, node in asked(nodes).items() if not busy[device]}
+        return _Try(number, server, drawn.only(jnp.asarray(~others)), scored, to_ask, faults)
 
     def _exchanged(self, current: _Try) -> Answers | None:
         """The update of every device that answered well; None if they are too few."""
         point, devices = self._point, list(current.nodes)
         copies = copies_for(current.server, devices)
         first = Phase.GRADIENT if point.exchanges_gradients else Phase.UPDATE
-        self._server_run.note_asked(
-            self._track,
-            current.number,
-            devices,
-            lambda tries: events_at_worst(point, current.number, tries, self._per_try),
-        )
+        if devices:
+            self._server_run.note_asked(
+                self._track,
+                current.number,
+                devices,
+                lambda tries: events_at_worst(point, current.number, tries, self._per_try),
+            )
         tasks = {k: self._task(current, k, first, copy=copies[k]) for k in devices}
         answers = self._ask(current, first, tasks)
         if answers is None or first is Phase.UPDATE:
@@ -176,34 +186,66 @@ class Rounds:
 
     def _ask(self, current: _Try, phase: Phase, tasks: dict[int, Task]) -> Answers | None:
         """Send tasks; the good answers, or None if they are fewer than the quorum."""
-        like, bits = named_arrays(current.server.global_params), self._point.scenario.learning.update_bits
-        begun, answers = time.monotonic(), {}
+        begun, answers, settings, late = time.monotonic(), {}, self._settings, self._late
         contents: dict[int, RecordDict] = {current.nodes[k]: task_to_records(task) for k, task in tasks.items()}
-        replies = self._exchanges.exchange(contents, f"train.{phase}", str(current.number), self._settings.deadline_s)
-        for device in tasks:
-            expected = Expected(current.number, int(self._point.counts[device]), like, self._settings.max_norm, bits)
-            reply = replies.get(current.nodes[device])
-            answer, fault = read(reply, expected)
-            current.faults[phase][device] = fault
-            if fault is Fault.FAILED and reply is not None:
-                self._server_run.log("device error", device=device, why=failure(reply))
-            if answer is not None and reply is not None:
+        may_be_late = late.is_used and phase is Phase.UPDATE
+        late_s = late.late_s(settings.deadline_s, settings.wait_s) if may_be_late else 0.0
+        replies = self._exchanges.exchange(contents, f"train.{phase}", str(current.number), settings.deadline_s, late_s)
+        found: dict[int, Reply | None] = {device: replies.get(current.nodes[device]) for device in tasks}
+        if may_be_late:
+            if not tasks:
+                late.wait(settings.deadline_s)
+            late.update()
+            found |= late.of_this_round(current.number)  # of an earlier try
+        for device, reply in found.items():
+            if reply is None and may_be_late and late.note(device, current.nodes[device], current.number):
+                current.faults[phase][device] = Fault.LATE
+                continue
+            answer, current.faults[phase][device] = self._read(device, current.number, reply)
+            if answer is not None and isinstance(reply, Message):
                 current.num_bytes[phase][device] = serialised_bytes(reply.content)
-                telemetry = answer.telemetry if self._settings.telemetry else {}
-                answers[device] = dataclasses.replace(answer, telemetry=telemetry)
+                answers[device] = answer
         current.seconds[phase] = time.monotonic() - begun
-        if len(answers) >= self._settings.quorum * len(tasks):
+        expected = {*found, *(late.asked_in(current.number) if may_be_late else ())}
+        if len(answers) >= settings.quorum * len(expected):
             return answers
         named = by_name(current.faults[phase])
         self._server_run.log("no quorum", round=current.number + 1, phase=str(phase), faults=named)
         return None
 
+    def _read(self, device: int, number: int, reply: Reply | None) -> tuple[Answer | None, Fault]:
+        """A device's answer to what it was asked in a round, or what is wrong with it."""
+        bits = self._point.scenario.learning.update_bits
+        expected = Expected(number, int(self._point.counts[device]), self._like, self._settings.max_norm, bits)
+        answer, fault = read(reply, expected)
+        if fault is Fault.FAILED and isinstance(reply, Message):
+            self._server_run.log("device error", device=device, why=failure(reply))
+        if answer is None:
+            return None, fault
+        telemetry = answer.telemetry if self._settings.telemetry else {}
+        return dataclasses.replace(answer, telemetry=telemetry), fault
+
+    def _late_in(self, current: _Try) -> Late | None:
+        """Late answers of earlier rounds, and who is late in this one; None where they are never used."""
+        if not self._late.is_used:
+            return None
+        number, faults = current.number, current.faults[Phase.UPDATE]
+        late = self._late.conclude(number, self._read, faults)
+        for device, answer in late.answers.items():
+            self._exhausted[device] = answer.exhausted
+            if self._point.rules.mode.counts_steps:
+                self._charges.answered_late(device, answer)
+        if late.used or late.dropped:
+            ages = {str(device): age for device, age in sorted(late.used.items())}
+            self._server_run.log("late updates", round=number + 1, used=ages, dropped=sorted(late.dropped))
+        return late
+
     def _conclude(self, current: _Try, answers: Answers, begun: float) -> tuple[ServerState, Arrays, bool]:
         """Aggregate, release, store."""
         point, number = self._point, current.number
-        tries = self._server_run.tries(self._track, number)
+        tries, late = self._server_run.tries(self._track, number), self._late_in(current)
         charge = self._charges.charge(answers, tries, self._per_try) if point.rules.mode.counts_steps else None
-        back = RoundAnswers(tries, answers, None if charge is None else charge.steps)
+        back = RoundAnswers(tries, answers, None if charge is None else charge.steps, late)
         server, record = conclude(point, current.server, number, current.invitation, back)
         for device, answer in answers.items():
             self._exhausted[device] = answer.exhausted
@@ -241,8 +283,16 @@ def _last_scored(records: Sequence[Arrays], num_devices: int) -> np.ndarray:
     """The last round in which each device's update was scored; -1 for none."""
     last = np.full(num_devices, -1)
     for number, arrays in enumerate(records):
-        last[arrays["delivered"]] = number
+        _note_scored(last, arrays, number)
     return last
+
+
+def _note_scored(last: np.ndarray, arrays: Arrays, number: int) -> None:
+    """After a round: whose update was scored in it, and of which round that was."""
+    if LATE_AGE in arrays:
+        late = arrays[LATE_AGE] > 0
+        last[late] = number - arrays[LATE_AGE][late]
+    last[arrays["delivered"]] = number
 
 
 def _resting(answers: Answers) -> Answers:

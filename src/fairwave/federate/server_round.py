@@ -19,10 +19,12 @@ from fairwave.engine.device_programs import copy_accuracy_program
 from fairwave.engine.device_side import SharedInputs
 from fairwave.engine.devices import Plans
 from fairwave.engine.invitation import Invitation
+from fairwave.engine.late_updates import LateUpload, late_places
 from fairwave.engine.round_record import FROM_PLAN, DeviceReports, Evaluation, RoundRecord, among_all, make_record
 from fairwave.engine.server import AccessPoint, part_of
 from fairwave.engine.server_steps import Upload
 from fairwave.engine.state import ServerState
+from fairwave.federate.late_answers import Late
 from fairwave.federate.protocol import Answer, Status
 from fairwave.federate.sent_values import received
 from fairwave.federate.step_charges import PerTry, at_worst
@@ -99,6 +101,8 @@ class RoundAnswers:
     answers: Answers
     charged: np.ndarray | None
     """What each budget is charged; None for a round for everybody whose update is used."""
+    late: Late | None = None
+    """Late answers; None where they are never used."""
 
 
 @double_precision()
@@ -132,10 +136,13 @@ def _as_answered(invitation: Invitation, back: RoundAnswers) -> Invitation:
     resting = {device for device, answer in back.answers.items() if answer.status is Status.RESTING}
     taking_part = _flags(size, set(back.asked) - resting)
     answered = _flags(size, set(back.answers) - resting)
+    # Where late updates are used, who is late is known, and not drawn.
+    drawn = invitation.stragglers & answered
+    stragglers = drawn if back.late is None else _flags(size, back.late.waited_for)
     return dataclasses.replace(
         invitation,
         participating=invitation.participating & taking_part,
-        stragglers=invitation.stragglers & answered,
+        stragglers=stragglers,
     )
 
 
@@ -153,6 +160,24 @@ def _upload(
         num_samples=point.counts[invitation.participants],
         delivered=plans.delivered,
         charge=charge,
+        late=None if back.late is None else _late_upload(point, server, back.late),
+    )
+
+
+def _late_upload(point: AccessPoint, server: ServerState, late: Late) -> LateUpload:
+    """What came late, in as many places as can be needed, so that one program will do for all rounds."""
+    size, used = point.counts.size, late.used
+    places = np.full(late_places(point.scenario), size)
+    places[: len(used)] = sorted(used)
+    return LateUpload(
+        devices=jnp.asarray(places),
+        arrived=jnp.asarray(places < size),
+        age=jnp.asarray([used.get(device, 0) for device in places.tolist()]),
+        updates=_stacked(server, late.answers, places),
+        reported_noise_std=_each(places, late.answers, "reported_noise_std", 0.0),
+        reported_loss=_each(places, late.answers, "reported_loss", 0.0),
+        num_samples=jnp.where(places < size, point.counts[jnp.minimum(places, size - 1)], 0),
+        dropped=_flags(size, late.dropped),
     )
 
 

@@ -68,6 +68,16 @@ class StepCharges:
                 self._charged[name][device] += max(new, least[name] if did else 0, 0)
         return Charge(**{name: self._charged[name] - old for name, old in before.items()})
 
+    def answered_late(self, device: int, answer: Answer) -> None:
+        """A late answer of an earlier round, whose tries were charged at their worst: what it reports is in that.
+
+        Only a state that was not known changes anything: what it reports would be charged again with its next answer.
+        """
+        if answer.state_name != self._state[device]:
+            self._state[device] = answer.state_name
+            for name, reported in (("steps", answer.spent), ("gradients", answer.gradients)):
+                self._base[name][device] = self._charged[name][device] - reported
+
     def arrays(self) -> Arrays:
         """The present standing, to be stored with the round."""
         held = {_base(name): value.copy() for name, value in self._base.items()}

@@ -14,6 +14,7 @@ from fairwave.report.device_losses import device_losses_section
 from fairwave.report.federation_section import federation_section
 from fairwave.report.figure_data import Panel
 from fairwave.report.interactive_figures import holdings_html, panel_html
+from fairwave.report.late_section import late_section
 from fairwave.report.learning_sheet import learning_sheet
 from fairwave.report.literal_section import literal_section
 from fairwave.report.paper_section import paper_sections
@@ -65,6 +66,7 @@ def section(run: RunReport, number: int) -> str:
             "<h3>Energy and fairness</h3>",
             _fairness_table(results),
             cheating_section(results),
+            late_section(results),
             federation_section(results),
             privacy_section(run.privacy, results),
             "<h3>How it was made</h3>",

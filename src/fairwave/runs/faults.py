@@ -27,6 +27,8 @@ class Fault(enum.IntEnum):
     TOO_LONG = 9
     OTHER_EXAMPLES = 10
     """It tells another number of samples than agreed, on which the privacy account stands."""
+    LATE = 11
+    """Its update was not there by the deadline, and is waited for: it is used in the round in which it comes."""
 
 
 def fault_name(fault: Fault) -> str:

@@ -64,8 +64,8 @@ class DeviceLevel(PrivacyMode):
             )
         if scenario.learning.late_rounds:
             yield (
-                f"learning.late_rounds {scenario.learning.late_rounds} mixes updates of several rounds, and privacy.mode "
-                "'device' has a proof for those of one; set it to 0"
+                f"learning.late_rounds {scenario.learning.late_rounds} mixes updates of several rounds, and "
+                "privacy.mode 'device' has a proof for those of one; set it to 0"
             )
 
     def refuses_scheme(self, scheme: SchemeTraits) -> str | None:
