@@ -41,12 +41,12 @@ def test_every_snippet_loads_and_shows_itself(title, tmp_path):
 
 
 def test_the_documentation_covers_what_there_is(tmp_path):
-    assert len(SNIPPETS) == TEXT.count("```toml") == TEXT.count("\n## ") == 6
+    assert len(SNIPPETS) == TEXT.count("```toml") == TEXT.count("\n## ") == 7
     varied = scenario(tmp_path, SNIPPETS["Hardware, bandwidth and distance"])
     device = fleet(varied, DeviceValues(varied)).device
     for values in (device.path_gain, device.bandwidth_hz, device.compute_power_w, device.seconds_per_bit):
         assert np.unique(values).size > 1
-    for name in ("doppler_hz", "mobility", "battery_capacity_j", "arrival_round", "departure_round"):
+    for name in ("doppler_hz", "mobility", "battery_capacity_j", "arrival_round", "departure_round", "late_rounds"):
         assert f"\n{name} = " in TEXT
 
 
@@ -56,3 +56,4 @@ def test_no_preset_has_any_of_it():
         assert preset.cell.mobility.law == "none" and preset.radio.doppler_hz is None
         assert preset.cell.arrival_round is None and preset.cell.departure_round is None
         assert preset.compute.battery_capacity_j is None
+        assert preset.cell.straggler_probability == 0.0 and preset.learning.late_rounds == 0

@@ -15,6 +15,7 @@ from fairwave.engine.round_record import FROM_PLAN
 from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.extensions import RULES, SCHEMES
 from fairwave.plugins import load_plugin
+from fairwave.runs.order import fitting_schemes
 from fairwave.scenario.peers import Peers
 from fairwave.schemes.scheme import SchemeSettings
 from tests.builders import SMALL_MNIST, updates_of
@@ -160,6 +161,26 @@ def test_schemes_that_judge_by_every_round_want_all_devices(change):
     for name in ("rffl", "cffl"):
         with pytest.raises(ScenarioError, match="leaves some out"):
             fairwave.simulate(fairwave.load_scenario("small", [change]), [name], rounds=1)
+
+
+LATE = ("cell.straggler_probability=0.5", "learning.late_rounds=2")
+
+
+@pytest.mark.slow
+def test_every_scheme_uses_late_updates_or_refuses_to():
+    scenario = fairwave.load_scenario("small", [*SMALL_MNIST, *LATE])
+    names = fitting_schemes(scenario)
+    refused = {name for name in SCHEMES.builtin_names() if SCHEMES[name].reward is not None}
+    assert refused == set(SCHEMES.builtin_names()) - set(names) == {"cgsv", "rffl", "cffl", "iafl"}
+    for name in refused:
+        with pytest.raises(ScenarioError, match=r"learning.late_rounds 2 uses what they sent before; leave the scheme"):
+            fairwave.simulate(scenario, [name], rounds=1)
+    results = fairwave.simulate(scenario, names, seeds=[0], rounds=4).results
+    assert (results["late_age"] > 0).any(("seed", "round", "device")).all()
+    for values in ("deviation", "global_loss", "test_accuracy", "late_weight"):
+        assert np.isfinite(results[values]).all()
+    weight = np.where(results["late_age"] > 0, (1.0 + results["late_age"]) ** -0.5, 0.0)
+    np.testing.assert_allclose(results["late_weight"], weight, rtol=1e-12)
 
 
 def test_the_tutorials_scheme_works_as_a_plugin(tmp_path):

@@ -14,21 +14,27 @@ from flwr.app import Message
 from flwr.clientapp import ClientApp
 
 from fairwave.double_precision import double_precision
-from fairwave.engine.invitation import straggle
+from fairwave.engine.invitation import Invitation, straggle
+from fairwave.engine.late_updates import LateUpload, arrivals
 from fairwave.engine.round_record import OF_LATE_UPDATES
+from fairwave.engine.server_steps import Upload
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.client_app import app_of
 from fairwave.federate.flower_records import ANSWER, TASK
 from fairwave.federate.in_process import LocalGrid, identity
 from fairwave.federate.late_answers import LateAnswers
 from fairwave.federate.protocol import Status
+from fairwave.federate.server_round import per_try
 from fairwave.federate.settings import Settings
+from fairwave.federate.setup import access_point
 from fairwave.federate.strategy import UtilityFair
+from fairwave.federate.task_checks import agreement_digest
 from fairwave.keys import run_key
+from fairwave.runs.experiment import Experiment
 from fairwave.runs.faults import Fault
 from fairwave.runs.folder import DEVICES
 from fairwave.runs.order import Order
-from tests.federate.parties import REPEATABLE, Outcome, close, model_of_round, outcome, simulated, tiny
+from tests.federate.parties import REPEATABLE, TRACK, Outcome, close, model_of_round, outcome, simulated, tiny
 
 HASTY = REPEATABLE.model_copy(update={"deadline_s": 0.5, "quorum": 0.01})
 REPORTED_IN_TIME = {
@@ -56,6 +62,8 @@ class DelayingGrid(LocalGrid):
         super().__init__(app, self._cell.num_devices)
         self._held: dict[str, _Held] = {}
         self._begun = -1
+        self.spent: dict[int, int] = {}
+        """What every device says of itself that it has released so far, whether anybody hears it or not."""
 
     def _straggling(self, number: int) -> np.ndarray:
         with double_precision():
@@ -68,6 +76,8 @@ class DelayingGrid(LocalGrid):
         pushed = list(super().push_messages(messages))
         for name, message in zip(pushed, messages, strict=True):
             if message.metadata.message_type == "train.update":
+                device, answer = message.metadata.dst_node_id - 1_000, self._replies[name].content[ANSWER]
+                self.spent[device] = int(answer["spent"])
                 self._hold(name, message)
         numbers = [int(m.content[TASK]["round"]) for m in messages if m.metadata.message_type.startswith("train.")]
         if numbers and max(numbers) > self._begun:
@@ -105,8 +115,12 @@ def federated(order: Order, folder: Path, settings: Settings = HASTY) -> Outcome
 SCENARIOS = {
     "one exchange": ("learning.gradient_exchange=false",),
     "paper": (),
-    "a bad channel": ("cell.participants=3", "radio.channel_error_std=0.3"),
+    "a bad channel": (
+        *("cell.num_devices=6", "cell.participants=4", "cell.straggler_probability=0.25"),
+        "radio.channel_error_std=0.3",
+    ),
 }
+"""In no round is everybody late who is asked: a federation would try it again, for want of a quorum."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n != "paper" else ()) for n in SCENARIOS])
@@ -125,6 +139,67 @@ def test_every_round_is_the_simulators(name: str, tmp_path: Path) -> None:
         assert (kept["update_fault"][late] == Fault.LATE).all()
     assert set(OF_LATE_UPDATES) <= set(stored[0])
     assert sum((r["late_age"] > 0).sum() for r in stored) and any((r["late_age"] > 0).any() for r in stored[1:])
+
+
+@pytest.mark.slow
+def test_the_ledger_charges_late_steps_once_and_never_below_the_diaries(tmp_path: Path) -> None:
+    """A late answer is charged at its worst in the round in which it was asked, and not again when it is found."""
+    private = ("privacy.noise_source=hardened", "privacy.max_epsilon=unset", *OFTEN_LATE)
+    order = tiny(*private, preset="fair", rounds=6)
+    settings = HASTY.model_copy(update={"noise": "hardened"})
+    agreement = Agreement(order, settings)
+    with identity():
+        grid = DelayingGrid(app_of(lambda: agreement, tmp_path / "run" / DEVICES), order)
+        UtilityFair(agreement, tmp_path / "run", "test").start(grid)
+    held, most = outcome(tmp_path / "run"), per_try(access_point(Experiment(order), TRACK, None)).most_steps
+    late = np.sum([record["late"] for record in held.records], axis=0)
+    asked = np.sum([record["participating"] for record in held.records], axis=0)
+    assert held.records[0]["late"].any() and np.any([record["late_age"] > 0 for record in held.records])
+    for device, truth in grid.spent.items():
+        charged = sum(int(event.steps[event.devices == device].sum()) for event in held.of("update"))
+        assert truth <= charged <= asked[device] * most[device]
+        assert late[device] or charged == truth
+
+
+@pytest.mark.slow
+def test_a_federation_goes_on_after_a_crash_while_somebody_is_late(tmp_path: Path) -> None:
+    """Whoever was waited for is asked anew; every round is concluded, and nobody learns from a round twice."""
+    order = tiny(*OFTEN_LATE, rounds=6)
+    for rounds in (1, 2, 6):
+        stored = federated(dataclasses.replace(order, rounds=rounds), tmp_path / "run").records
+        assert len(stored) == rounds
+    assert stored[0]["late"].any() or stored[1]["late"].any()
+    assert all(np.isfinite(record["deviation"]).all() for record in stored)
+
+
+def test_the_newest_counts_and_nobody_has_two_rows() -> None:
+    """Devices 0 and 1 are in time, 1 and 2 have a late update too: that of 1 is dropped."""
+    everybody = jnp.ones(3, bool)
+    each = jnp.zeros(3)
+    late = LateUpload(
+        devices=jnp.array([1, 2, 3]),
+        arrived=jnp.array([True, True, False]),
+        age=jnp.array([1, 3, 0]),
+        updates={"w": jnp.full((3, 2), 8.0)},
+        reported_noise_std=each,
+        reported_loss=each,
+        num_samples=each,
+        dropped=~everybody,
+    )
+    in_time = jnp.array([True, True, False])
+    upload = Upload({"w": jnp.ones((3, 2))}, each, each, each, in_time, each, late)
+    rows, use = arrivals(upload, Invitation(jnp.arange(3), everybody, ~in_time, everybody), 0.5)
+    assert use is not None and rows.weight is not None
+    found = {int(k): float(w) for k, w, there in zip(rows.devices, rows.weight, rows.arrived, strict=True) if there}
+    assert found == pytest.approx({0: 1.0, 1: 1.0, 2: 0.5}) and use.age.tolist() == [0, 0, 3]
+    assert sorted(rows.devices[rows.devices < 3].tolist()) == [0, 1, 2]
+
+
+def test_what_the_access_point_does_with_late_answers_is_nothing_that_devices_agree_on() -> None:
+    """So that a federation that began before there was such a thing goes on."""
+    digests = {agreement_digest(tiny(*more).scenario, "proposed", "hardened") for more in ((), OFTEN_LATE[2:])}
+    assert len(digests) == 1
+    assert agreement_digest(tiny("learning.batch_size=8").scenario, "proposed", "hardened") not in digests
 
 
 @pytest.mark.slow

@@ -84,6 +84,36 @@ def test_what_was_missed_is_charged_with_the_next_answer_whatever_that_is() -> N
         assert (charge.steps[0], charge.gradients[0]) == (160, 2)
 
 
+LateEvent = st.tuples(st.sampled_from(["answer", "late", "late, lost state", "silent"]), st.integers(LEAST, MOST))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(LateEvent, min_size=1, max_size=10))
+def test_late_answers_are_charged_once_and_never_below_the_truth(rounds: list[tuple[str, int]]) -> None:
+    """A late answer is found in the round after, in which its device is not asked. At most the worst of every try."""
+    charges, charged, released, asked = StepCharges(1), 0, 0, 0
+    state_name, told = 1, 0
+    for what, steps in rounds:
+        if what == "late, lost state":
+            state_name, told = state_name + 1, 0
+        released, told, asked = released + steps, told + steps, asked + 1
+        answer = Answer(0, Status.SENT, spent=told, gradients=asked, state_name=state_name)
+        charged += int(charges.charge({0: answer} if what == "answer" else {}, {0: 1}, PER_TRY).steps[0])
+        if what.startswith("late"):
+            charges.answered_late(0, answer)
+            charged += int(charges.charge({}, {}, PER_TRY).steps[0])
+        assert released <= charged <= asked * MOST + (asked * MOST if "silent" in dict(rounds) else 0)
+        charges = StepCharges(1, [charges.arrays()])  # as after a restart
+
+
+def test_a_state_that_is_first_heard_of_late_is_not_charged_twice() -> None:
+    charges = StepCharges(1)
+    first = charges.charge({}, {0: 1}, PER_TRY).steps[0]
+    charges.answered_late(0, Answer(0, Status.SENT, spent=90, gradients=1, state_name=7))
+    second = charges.charge({0: Answer(2, Status.SENT, spent=177, gradients=2, state_name=7)}, {0: 1}, PER_TRY)
+    assert (first, second.steps[0], second.gradients[0]) == (MOST, 87, 1)
+
+
 def test_whoever_reports_nothing_is_charged_the_least() -> None:
     mute = Answer(0, Status.SENT)
     charge = StepCharges(1).charge({0: mute}, {0: 1}, PER_TRY)

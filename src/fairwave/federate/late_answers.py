@@ -85,9 +85,9 @@ class LateAnswers:
                 self._exchanges.give_up([asked.node])
                 del self._asked[device]
 
-    def busy(self, num_devices: int, before: int | None = None) -> np.ndarray:
-        """A mask of the devices that are waited for; `before` leaves out those that were asked in that round."""
-        waited = [device for device, asked in self._asked.items() if before is None or asked.round < before]
+    def busy(self, num_devices: int, number: int) -> np.ndarray:
+        """A mask of the devices that are waited for since an earlier round than this."""
+        waited = [device for device, asked in self._asked.items() if asked.round < number]
         return np.isin(np.arange(num_devices), waited)
 
     def wait(self, deadline_s: float) -> None:

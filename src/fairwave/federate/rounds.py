@@ -133,7 +133,8 @@ class Rounds:
                 f"{self._settings.wait_s:g} s; every stored round is safe: start more, then start it again"
             )
         self._late.update(nodes)
-        busy, others = self._late.busy(scored.size), self._late.busy(scored.size, before=number)
+        others, late = self._late.busy(scored.size, number), self._late.asked_in(number)
+        busy = others | np.isin(np.arange(scored.size), late)
         faults = {phase: np.zeros(scored.size, np.int8) for phase in Phase}
         faults[Phase.UPDATE][np.asarray(drawn.participating) & busy] = Fault.LATE
         to_ask = {device: node for device, node in asked(nodes).items() if not busy[device]}

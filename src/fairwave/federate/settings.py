@@ -13,7 +13,7 @@ class Settings(Group):
     """Settings of the network and the machines, not of the experiment."""
 
     deadline_s: Time = 120.0
-    """Seconds that each exchange waits for answers; messages die with it."""
+    """Seconds that each exchange waits for answers; messages die with it, unless the scenario uses late updates."""
     quorum: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0))] = 0.5
     """Share of a round's participants that must answer in each exchange; below it, the round is tried again."""
     patience: Annotated[int, *whole(1, 1_000)] = 3

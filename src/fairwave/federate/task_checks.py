@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.experiment import digest
 from fairwave.scenario.parameters import Scenario
 
+_NOT_AGREED: Any = {"plugins": True, "run": {"num_rounds", "seed"}, "learning": {"late_rounds", "late_decay"}}
+"""Parts of a scenario that change nothing for a device."""
 LONGEST = 1e6
 """Length of a copy, or of a mean gradient, beyond which a device does not compute with it: no honest model is near."""
 
@@ -50,11 +53,12 @@ def is_out_of_turn(task: Task, copy: NamedArrays | None, state: ClientState, exc
 
 
 def agreement_digest(scenario: Scenario, scheme: str, noise: str) -> bytes:
-    """A digest of all that decides what a device releases. How many rounds there are to be may be changed later.
+    """A digest of all that decides what a device releases. How many rounds there are to be may be changed later, and
+    what the access point does with late answers.
 
     A federation that proves something has one scheme and one seed; others may have several.
     """
-    described = scenario.model_dump(mode="json", exclude={"plugins": True, "run": {"num_rounds", "seed"}})
+    described = scenario.model_dump(mode="json", exclude=_NOT_AGREED)
     if scenario.learning.update_bits == 32:  # as before there was a choice: federations go on
         del described["learning"]["update_bits"]
     track = [scheme, scenario.run.seed] if mode_of(scenario.privacy).proves else []

@@ -108,9 +108,9 @@ def objection(scenario: Scenario, scheme: Scheme) -> str | None:
             f"'{scheme.name}' judges devices by every round, and cell.participants, arrival_round or departure_round "
             "leaves some out; leave the scheme out, or ask all"
         )
-    if scheme.reward is not None and scenario.learning.late_rounds:
+    if (scheme.reward is not None or scheme.needs_every_device) and scenario.learning.late_rounds:
         return (
-            f"'{scheme.name}' rewards devices for what they sent in a round, and learning.late_rounds "
+            f"'{scheme.name}' rewards or judges devices by what they sent in a round, and learning.late_rounds "
             f"{scenario.learning.late_rounds} uses what they sent before; leave the scheme out, or set it to 0"
         )
     return mode_of(scenario.privacy).refuses_scheme(scheme)

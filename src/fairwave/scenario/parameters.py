@@ -66,7 +66,7 @@ class Cell(Group):
     participants: Annotated[int, *whole(1, 100_000_000)] | None = None
     """Devices drawn to take part in each round. Default: all."""
     straggler_probability: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0, low_allowed=True))] = 0.0
-    """Chance that a device's update comes too late: its energy is spent, its update is not used."""
+    """Chance that a device's update misses the deadline: its energy is spent; see learning.late_rounds."""
     mobility: Mobility = Still()
     """How devices move between rounds. Laws: none, radial (max_speed_m_per_s, near_m, far_m)."""
     arrival_round: CountEach | None = None

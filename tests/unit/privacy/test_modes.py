@@ -13,6 +13,7 @@ from fairwave.engine.round_record import (
     FROM_PLAN,
     OF_FEDERATED_DEVICES,
     OF_FEDERATED_ROUNDS,
+    OF_LATE_UPDATES,
     OF_MOVING_DEVICES,
     PER_DEVICE,
     PER_ROUND,
@@ -86,7 +87,7 @@ def test_every_stored_field_is_classified() -> None:
     """A new field of a record, or of a federation's, has to say what it is computed from."""
     kept = {*FROM_PLAN, *PER_DEVICE, *PER_ROUND, *OF_MOVING_DEVICES, *OF_FEDERATED_DEVICES, *OF_FEDERATED_ROUNDS}
     derived, laid_out = {"outage", "findings"}, {"distance_m", "path_loss_db", "samples"}
-    assert kept | derived | laid_out == set(RESULTS)
+    assert kept | {*OF_LATE_UPDATES} | derived | laid_out == set(RESULTS)
 
 
 def test_what_is_not_private_follows_from_the_mode() -> None:
@@ -112,6 +113,8 @@ def test_names_of_modes_and_parts_that_do_not_fit_are_refused() -> None:
         Order.checked(fairwave.load_scenario("fair"), ["no_privacy"])
     with pytest.raises(ScenarioError, match="choose among max_power"):
         Order.checked(scenario_of("device"), ["proposed"])
+    with pytest.raises(ScenarioError, match=r"late_rounds 2 mixes updates of several rounds.*; set it to 0"):
+        fairwave.load_scenario("fair", [*PROVING, "learning.late_rounds=2"])
     with pytest.raises(ArgumentError, match="has no proof for adjacency REPLACE_ONE"):
         ACCOUNTANTS["tight"](Adjacency.REPLACE_ONE)
 
