@@ -31,7 +31,7 @@ class LateUpload(NamedTuple):
     """What came late in a round, with a leading axis of places that need not all be filled."""
 
     devices: Int[Array, " place"]
-    """Whose it is; the number of devices for a place without an update."""
+    """The device that sent each update; the number of devices for a place without one."""
     arrived: Bool[Array, " place"]
     """A mask of the updates that were found in this round."""
     age: Int[Array, " place"]
@@ -59,14 +59,14 @@ class Arrivals(NamedTuple):
     """All updates that the access point works on in a round: those of its participants, then those that came late."""
 
     devices: Int[Array, " row"]
-    """Whose update each row is. No device has two rows: what is not to be used bears the number of devices."""
+    """The device that sent each row. No device has two: what is not to be used bears the number of devices."""
     arrived: Bool[Array, " row"]
     rows: UpdatePerDevice
     reported_noise_std: Array
     reported_loss: Array
     num_samples: Array
     weight: Array | None
-    """Of every row; None where late updates are not used, so that all count alike."""
+    """The weight of every row; None where late updates are not used, so that all count alike."""
 
 
 def late_places(scenario: Scenario) -> int:

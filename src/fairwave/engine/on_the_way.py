@@ -34,7 +34,7 @@ class OnTheWay(eqx.Module):
     """Late updates, each in a place of its own."""
 
     devices: Int[Array, " place"]
-    """Whose it is; the number of devices for a free place."""
+    """The device that sent each update; the number of devices for a free place."""
     asked_in: Int[Array, " place"]
     """The round that it was asked for in."""
     sent: Sent

@@ -47,7 +47,7 @@ ReadAnswer = Callable[[int, int, Reply], tuple[Answer | None, Fault]]
 
 
 class LateAnswers:
-    """Whose answer is late, for the rounds of one scheme and seed."""
+    """The devices whose answer is late, over the rounds of one scheme and seed."""
 
     def __init__(self, exchanges: Exchanges, late_rounds: int) -> None:
         """Without any rounds to wait for, nobody ever is."""
