@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
@@ -19,6 +20,8 @@ from fairwave.runs.faults import Fault
 POLL_S = 0.2
 MOST_PULLS_PER_S = 50.0
 """Requests that waiting may cost the SuperLink, however many devices are waited for."""
+MOST_STUCK_OF_NODE = 3
+"""Uploads of one node that do not end, beyond which it is not asked: a connection that breaks leaves one behind."""
 MOST_STUCK = 64
 """Threads stuck in uploads that do not end, beyond which no node is asked that was never asked before."""
 Reply: TypeAlias = Message | Exception
@@ -73,9 +76,10 @@ class Exchanges:
     """Exchanges of a federation with its nodes, none of which can hold up another.
 
     Flower waits for a reply that was announced until all of it is there, or for hours. So every reply is pulled by a
-    thread of its own, which is left behind at the deadline. A node is not asked while such a thread still waits for its
-    last reply: a slow or malicious uploader costs one thread, and its own answers. Replies that may come late are
-    waited for as long as the exchange says, and handed over by `late_replies`.
+    thread of its own, which is left behind at the deadline. A node that has left a few such threads behind is not asked
+    until one of them ends: a slow or malicious uploader costs a few threads, and its own answers. Replies that may come
+    late are waited for as long as the exchange says, and handed over by `late_replies`; their nodes are not asked
+    meanwhile.
     """
 
     def __init__(self, grid: Grid) -> None:
@@ -147,7 +151,9 @@ class Exchanges:
             if not question.is_awaited:
                 question.thread.join(max(0.0, end - time.monotonic()))
         self._left = [question for question in self._left if question.thread.is_alive() or question.is_awaited]
-        return {question.node for question in self._left if question.thread.is_alive()}
+        alive = [question for question in self._left if question.thread.is_alive()]
+        awaited, stuck = {q.node for q in alive if q.is_awaited}, Counter(question.node for question in alive)
+        return awaited | {node for node, count in stuck.items() if count >= MOST_STUCK_OF_NODE}
 
     def _check_wire(self, replies: Iterable[Reply]) -> None:
         """Raise why no reply could be pulled, if nothing else can be asked of the network either.

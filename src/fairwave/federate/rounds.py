@@ -37,7 +37,7 @@ from fairwave.federate.server_round import (
 from fairwave.federate.server_run import ServerRun
 from fairwave.federate.step_charges import StepCharges
 from fairwave.federate.task_checks import agreement_digest
-from fairwave.learning.named_arrays import named_arrays
+from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.runs.faults import Fault, by_name
 from fairwave.runs.order import Track
 

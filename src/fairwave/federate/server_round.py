@@ -173,7 +173,7 @@ def _late_upload(point: AccessPoint, server: ServerState, late: Late) -> LateUpl
         devices=jnp.asarray(places),
         arrived=jnp.asarray(places < size),
         age=jnp.asarray([used.get(device, 0) for device in places.tolist()]),
-        updates=_stacked(server, late.answers, places),
+        updates=_stacked(server, late.answers, places, point.scenario.learning.update_bits),
         reported_noise_std=_each(places, late.answers, "reported_noise_std", 0.0),
         reported_loss=_each(places, late.answers, "reported_loss", 0.0),
         num_samples=jnp.where(places < size, point.counts[jnp.minimum(places, size - 1)], 0),
