@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from fairwave.cli.fleet_command import need_flower
-from fairwave.errors import FederationError
+from fairwave.errors import ArgumentError, FederationError
 
 app = typer.Typer(
-    help="Be a device of a federation: 'run' takes part, 'health' says whether it is connected.",
+    help="Be a device of a federation: 'run' takes part, 'health' tells whether it is connected, 'check' tests one.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -66,3 +66,48 @@ def health(folder: Folder) -> None:
             f"{folder}: nothing was heard of its program for {age_s:.0f} s; start it with: fairwave device run {folder}"
         )
     typer.echo(f"connected; last heartbeat {age_s:.0f} s ago")
+
+
+@app.command()
+def check(
+    endpoint: Annotated[
+        str, typer.Argument(metavar="ENDPOINT", help="Where the client finds the access point, such as 127.0.0.1:8443.")
+    ],
+    folder: Annotated[Path, typer.Option(help="A new folder for the client's key and settings.")] = Path("check"),
+    source: Annotated[str, typer.Option(help="Preset or TOML file of the scenario to check with.")] = "small",
+    samples: Annotated[int, typer.Option(min=1, help="Samples that the client holds.")] = 500,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the client, and for each of its answers.")] = 120.0,
+) -> None:
+    """Check whether a client, written in whatever language, keeps to the protocol of docs/wire.md.
+
+    Starts an access point at ENDPOINT, on this machine, and writes DIR/node-0 with a key, the authority's certificate,
+    device.toml and the agreement. Start the client with these; every rule is then tried out and told. Exit code 0 if
+    all are kept, 7 if not. The client of fairwave is checked by:  fairwave device run check/node-0
+
+    Example:  fairwave device check 127.0.0.1:8443
+    """
+    need_flower()
+    from fairwave.cli.federate_command import settings_of
+    from fairwave.federate.agreement import Agreement
+    from fairwave.federate.conformance import Check
+    from fairwave.federate.conformance_network import check_client, port_of
+    from fairwave.runs.order import Order
+    from fairwave.scenario.loading import load_scenario
+
+    port = port_of(endpoint)
+    if folder.exists():
+        raise ArgumentError(f"--folder {folder}: is there already; give a new one")
+    own = ['data.partition={law="own"}', f"data.samples_per_device={samples}", "cell.num_devices=1"]
+    settings = settings_of(deadline_s=wait, wait_s=wait, energy="model")
+    order = Order.checked(load_scenario(source, own), ("proposed",), (0,), 2)
+
+    def tell(found: Check) -> None:
+        typer.echo(
+            f"{'broken' if found.broken else 'kept':>6}  {found.rule}{': ' if found.broken else ''}{found.broken}"
+        )
+
+    def ready(node: Path) -> None:
+        typer.echo(f"waiting for a client at {endpoint}, with the key and settings of {node}", err=True)
+
+    if not check_client(Agreement(order, settings), folder, port, ready, tell):
+        raise FederationError(f"{endpoint}: the client does not keep to the protocol; see docs/wire.md")

@@ -95,7 +95,7 @@ def local(
     need_flower()
     name = _one_source(source, preset)
     # Devices share this machine's energy counters, so that each takes what its model says.
-    settings = _settings(deadline_s=deadline, quorum=quorum, noise=noise.value, telemetry=True, energy="model")
+    settings = settings_of(deadline_s=deadline, quorum=quorum, noise=noise.value, telemetry=True, energy="model")
     asked = _Asked(name, nodes, rounds, schemes, seeds, overrides or [], plugins or [])
     agreement = _agreement(asked, settings)
     if agreement.order.scenario.data.partition.law == "own":
@@ -139,7 +139,7 @@ def init(
     need_flower()
     from fairwave.federate.kit import write_kit
 
-    settings = _settings(deadline_s=deadline, quorum=quorum, noise=noise.value)
+    settings = settings_of(deadline_s=deadline, quorum=quorum, noise=noise.value)
     name = _one_source(source, preset)
     asked = _Asked(name, nodes, rounds, schemes, seeds, overrides or [], plugins or [])
     agreement = _agreement(asked, settings)
@@ -147,7 +147,8 @@ def init(
     typer.echo(f"written: {folder}   (next: {folder / 'README.md'})")
 
 
-def _settings(**given: object) -> Settings:
+def settings_of(**given: object) -> Settings:
+    """Settings of a federation, as options give them."""
     from pydantic import ValidationError
 
     from fairwave.federate.settings import Settings

@@ -34,9 +34,9 @@ _SERVER = '''\
 
 from pathlib import Path
 
-from fairwave.federate.server_app import server_app
+from fairwave.federate.{server} import {server}
 
-app = server_app(Path(__file__).parent)
+app = {server}(Path(__file__).parent)
 '''
 
 _CLIENT = '''\
@@ -50,8 +50,16 @@ app = client_app(Path(__file__).parent)
 '''
 
 
-def write_app(folder: Path, agreement: Agreement, out: Path, known_keys: Path | None, command: str) -> None:
-    """An app that `flwr run` takes."""
+def write_app(
+    folder: Path,
+    agreement: Agreement,
+    out: Path,
+    known_keys: Path | None,
+    command: str,
+    *,
+    server: str = "server_app",
+) -> None:
+    """An app that `flwr run` takes; `server` is the module, and the function in it, that makes the ServerApp."""
     package = folder / PACKAGE
     package.mkdir(parents=True)
     quoted = {
@@ -61,7 +69,7 @@ def write_app(folder: Path, agreement: Agreement, out: Path, known_keys: Path | 
     }
     (folder / "pyproject.toml").write_text(_PROJECT.format(package=PACKAGE, **quoted), "utf-8")
     (package / "__init__.py").write_text('"""A federation\'s two apps."""\n', "utf-8")
-    (package / "server_app.py").write_text(_SERVER, "utf-8")
+    (package / "server_app.py").write_text(_SERVER.format(server=server), "utf-8")
     (package / "client_app.py").write_text(_CLIENT, "utf-8")
     write_agreement(package, agreement)
 

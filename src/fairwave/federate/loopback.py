@@ -44,14 +44,13 @@ class Loopback:
         self._watchdog = Watchdog(self.secrets)
         self.logs = self._folder / LOGS
         self.logs.mkdir(parents=True, exist_ok=True)
-        (self.port,) = free_ports(1)
+        self.port = self._free_port()
         self.environment = surroundings(self.secrets / "flower")
         self.superlink: Program | None = None
         try:
             self._prepare()
             self.start_superlink()
-            for device in range(0, self._count, self._per_process):
-                self.start_node(device)
+            self._start_devices()
         except BaseException:
             self.__exit__()
             raise
@@ -63,6 +62,9 @@ class Loopback:
         shutil.rmtree(self.secrets, ignore_errors=True)
         self._watchdog.dismiss()
 
+    def _free_port(self) -> int:
+        return free_ports(1)[0]
+
     def submit(self) -> str:
         """Start the app; the number of Flower's run."""
         answer = self._flwr("run", str(self.secrets / "app"), _CONNECTION, "--format", "json")
@@ -72,6 +74,10 @@ class Loopback:
         """The status of a run, in Flower's words, such as 'running' or 'finished:completed'."""
         answer = self._flwr("list", "--run-id", run, _CONNECTION, "--format", "json")
         return str(answer["runs"][0]["status"])
+
+    def _start_devices(self) -> None:
+        for device in range(0, self._count, self._per_process):
+            self.start_node(device)
 
     def start_node(self, device: int) -> None:
         """Start a device and those that live in the same process, or start them again."""
@@ -98,17 +104,20 @@ class Loopback:
     def _prepare(self) -> None:
         """Certificates, keys, Flower's settings and the app."""
         place = self.secrets
-        authority = Authority.make(_DAYS)
+        authority = Authority.make(_DAYS + 1)
         authority.write(place / "ca.crt")
         authority.issue(["localhost", HOST], _DAYS, place / "server.crt", place / "server.key")
         (place / "known_keys").mkdir()
         for device in range(self._count):
             self._prepare_device(device)
-        write_app(place / "app", self._agreement, self._folder, place / "known_keys", self._command)
+        self._write_app(place)
         (place / "flower").mkdir(mode=0o700)
         (place / "flower" / "config.toml").write_text(
             connection_settings(_CONNECTION, f"{HOST}:{self.port}", place / "ca.crt"), "utf-8"
         )
+
+    def _write_app(self, place: Path) -> None:
+        write_app(place / "app", self._agreement, self._folder, place / "known_keys", self._command)
 
     def _prepare_device(self, device: int) -> None:
         folder = self.node_folder(device)
