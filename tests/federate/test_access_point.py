@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -46,13 +47,21 @@ def kit(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def point(kit: Path) -> Iterator[Path]:
-    point = kit / "access-point"
-    superlink = Program([str(point / "start.sh")], OURS, kit / "superlink.log")
+    superlink = _superlink(kit)
     try:
-        assert wait_until(lambda: "Application startup complete" in (kit / "superlink.log").read_text("utf-8"), 90.0)
-        yield point
+        yield kit / "access-point"
     finally:
         end_all([superlink])
+
+
+def _superlink(kit: Path) -> Program:
+    log = kit / "superlink.log"
+    log.unlink(missing_ok=True)
+    started = Program([str(kit / "access-point" / "start.sh")], OURS, log)
+    if not wait_until(lambda: "Application startup complete" in log.read_text("utf-8"), 90.0):
+        end_all([started])
+        raise AssertionError(log.read_text("utf-8"))
+    return started
 
 
 def _statuses(point: Path) -> list[str]:
@@ -107,16 +116,28 @@ def test_run_ends_with_a_true_exit_code(kit: Path, point: Path) -> None:
     assert states == {"finished:failed", "finished:stopped"}
 
 
-@pytest.mark.skipif(
+needs_gate = pytest.mark.skipif(
     shutil.which("nginx") is None and os.environ.get("FAIRWAVE_NGINX") != "required",
     reason="nginx, which is the gate, is not installed here (set FAIRWAVE_NGINX=required to insist)",
 )
-def test_devices_come_through_the_gate_and_a_revoked_one_is_out_while_it_runs(kit: Path, point: Path) -> None:
-    assert _run(point, "register.sh").returncode == 0
+
+
+@contextlib.contextmanager
+def _devices(kit: Path) -> Iterator[None]:
+    """The gate and three devices, as their scripts start them."""
     ours = {**OURS, "HOME": str(kit)}  # the account of the devices' records is in the user's home
-    scripts = [point / "gate.sh", *(kit / f"node-{device}" / "start.sh" for device in range(3))]
+    scripts = [kit / "access-point" / "gate.sh", *(kit / f"node-{device}" / "start.sh" for device in range(3))]
     programs = [Program([str(script)], ours, kit / f"{script.parent.name}.log") for script in scripts]
     try:
+        yield
+    finally:
+        end_all(programs)
+
+
+@needs_gate
+def test_devices_come_through_the_gate_and_a_revoked_one_is_out_while_it_runs(kit: Path, point: Path) -> None:
+    assert _run(point, "register.sh").returncode == 0
+    with _devices(kit):
         assert wait_until(lambda: _statuses(point).count("online") == 3, 90.0)
         with subprocess.Popen([str(point / "run.sh")], env=OURS, stderr=subprocess.PIPE, text=True) as running:
             assert running.stderr is not None
@@ -127,8 +148,7 @@ def test_devices_come_through_the_gate_and_a_revoked_one_is_out_while_it_runs(ki
                     revoked = _fairwave("revoke", point, 2)
             assert running.wait(60) == 0, said
         assert revoked.returncode == 0, revoked.stderr
-    finally:
-        end_all(programs)
+    assert "limiting" not in (kit / "access-point.log").read_text("utf-8")  # the gate is wide enough for its devices
     lines = list(lines_of(point / "run"))
     rounds = [line for line in lines if line["event"] == "round"]
     assert len(rounds) == 12
@@ -138,6 +158,37 @@ def test_devices_come_through_the_gate_and_a_revoked_one_is_out_while_it_runs(ki
     status = json.loads(_fairwave("status", kit, "--format", "json").stdout)
     assert status["state"] == "finished" and status["devices"][0]["last_delivered"] == 12
     assert status["devices"][2]["last_delivered"] < 12
+
+
+@needs_gate
+@pytest.mark.faults
+def test_a_superlink_that_is_killed_is_started_again_and_nothing_else_is(kit: Path) -> None:
+    """Devices come back by themselves, nobody is registered again, and the same command goes on."""
+    point = kit / "access-point"
+    first = _superlink(kit)
+    try:
+        assert _run(point, "register.sh").returncode == 0
+        with _devices(kit):
+            with subprocess.Popen([str(point / "run.sh")], env=OURS, stderr=subprocess.PIPE, text=True) as running:
+                assert running.stderr is not None
+                for line in running.stderr:
+                    if "round 2:" in line:
+                        os.killpg(first.pid, signal.SIGKILL)
+                        break
+                said = running.stderr.read()
+                assert running.wait(200) == 7, said
+            second = _superlink(kit)
+            try:
+                assert wait_until(lambda: _statuses(point).count("online") == 3, 180.0)
+                done = _run(point, "run.sh")
+                assert done.returncode == 0, done.stderr
+            finally:
+                end_all([second])
+    finally:
+        end_all([first])
+    rounds = [line for line in lines_of(point / "run") if line["event"] == "round"]
+    assert [line["round"] for line in rounds] == list(range(1, 13))
+    assert rounds[-1]["answered"] == [0, 1, 2]
 
 
 def test_without_a_superlink_run_says_so(kit: Path) -> None:
