@@ -1,6 +1,7 @@
 """A resident device that misbehaves when a file says so: python -m tests.federate.saboteur NODE_FOLDER PLANS CLOCK_S
 
-A file in PLANS that is called by the device's number names what happens to its next update; it is removed then.
+A file in PLANS that is called by the device's number, or by that and a round ("1 round 2", from 0), names what happens
+to its next update, or to that of the round; it is removed then.
 """
 
 from __future__ import annotations
@@ -47,12 +48,13 @@ def _reply_to(self: Resident, message: Message) -> RecordDict:
 
 
 def _planned(message: Message) -> str:
-    plan = PLANS / FOLDER.name.removeprefix("node-")
-    if message.metadata.message_type != "train.update" or not plan.exists():
-        return ""
-    what = plan.read_text()
-    plan.unlink()
-    return what
+    device = FOLDER.name.removeprefix("node-")
+    for plan in (PLANS / device, PLANS / f"{device} round {message.metadata.group_id}"):
+        if message.metadata.message_type == "train.update" and plan.exists():
+            what = plan.read_text()
+            plan.unlink()
+            return what
+    return ""
 
 
 def _send(self: FleetLink, question: Message, content: RecordDict, worked_s: float) -> None:

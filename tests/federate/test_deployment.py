@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import textwrap
-import threading
 import time
 from pathlib import Path
 
@@ -19,7 +16,6 @@ from flwr.clientapp import ClientApp
 
 from fairwave.engine.round_record import Arrays
 from fairwave.federate.agreement import Agreement
-from fairwave.federate.app_folder import PACKAGE
 from fairwave.federate.client_app import app_of
 from fairwave.federate.credentials import Authority, make_device_key
 from fairwave.federate.deployment import federate_on_loopback
@@ -127,7 +123,7 @@ def _strangers(network: Loopback, place: Path) -> dict[str, int | None]:
     make_device_key(place / "stranger.key", place / "stranger.pub")
     Authority.make(1).write(place / "other.crt")
     trusted, mine = str(network.secrets / "ca.crt"), str(place / "stranger.key")
-    node, other = str(network.secrets / "node-0.key"), str(place / "other.crt")
+    node, other = str(network.node_folder(0) / "node.key"), str(place / "other.crt")
     ways = {
         "unregistered": ["--root-certificates", trusted, "--auth-supernode-private-key", mine],
         "no key": ["--root-certificates", trusted],
@@ -150,84 +146,37 @@ def _strangers(network: Loopback, place: Path) -> dict[str, int | None]:
     return codes
 
 
-SABOTEUR = '''
-"""A device that fails as its plan says."""
-
-import json
-import os
-import time
-from pathlib import Path
-
-import numpy as np
-from flwr.app import Array, ArrayRecord
-from flwr.clientapp import ClientApp
-
-from fairwave.federate.client_app import client_app
-
-PLAN = json.loads(Path(__file__).with_name("plan.json").read_text())
-honest = client_app(Path(__file__).parent)
-
-
-class Saboteur(ClientApp):
-    def __call__(self, message, context):
-        place = f"{context.node_config['partition-id']} {message.metadata.message_type} {message.metadata.group_id}"
-        what = PLAN.get(place)
-        if what == "raise":
-            raise RuntimeError("a device's program failed")
-        if what == "exit":
-            os._exit(1)
-        if what == "sleep":
-            time.sleep(PLAN["seconds"])
-        reply = honest(message, context)
-        if what == "nan":
-            held = reply.content["arrays"]
-            reply.content["arrays"] = ArrayRecord({n: Array(np.full_like(a.numpy(), np.nan)) for n, a in held.items()})
-        return reply
-
-
-app = Saboteur()
-'''
-
-
 @pytest.mark.faults
-def test_a_federation_outlives_its_devices_and_its_superlink(tmp_path: Path) -> None:
-    """NaN, an exception, a dead program, a late one, a killed node that rejoins, a killed SuperLink; it ends well."""
-    order, deadline_s = tiny(rounds=6), 30.0
+def test_a_federation_with_faults_is_the_one_of_its_good_answers(tmp_path: Path) -> None:
+    """NaN, a dead program, a late one, a killed device, a killed SuperLink: the models are those of who answered."""
+    order, deadline_s = tiny(rounds=6), 20.0
     settings = REPEATABLE.model_copy(update={"deadline_s": deadline_s, "quorum": 0.3})
-    plan = {
-        "1 train.update 0": "nan",
-        "2 train.update 0": "raise",
-        "2 train.update 1": "sleep",
-        "1 train.update 2": "exit",
-        "seconds": deadline_s + 5.0,
-    }
+    plans = tmp_path / "plans"
+    plans.mkdir()
+    for place, what in {"1 round 0": "nan", "2 round 1": "sleep", "1 round 2": "exit"}.items():
+        (plans / place).write_text(what)
     networks: list[Loopback] = []
 
     class Sabotaged(Loopback):
-        def _prepare(self) -> None:
-            super()._prepare()
-            package = self.secrets / "app" / PACKAGE
-            (package / "client_app.py").write_text(textwrap.dedent(SABOTEUR), "utf-8")
-            (package / "plan.json").write_text(json.dumps(plan), "utf-8")
-            networks.append(self)
+        def start_node(self, device: int) -> None:
+            networks[:] = [self]
+            self.environment["SLEEP_S"] = str(deadline_s + 5.0)
+            command = [sys.executable, "-m", "tests.federate.saboteur", str(self.node_folder(device)), str(plans), "0"]
+            self.nodes[device] = self._started(command, f"node-{device}.log")
 
     def on_line(line: dict[str, object]) -> None:
-        if line["event"] == "round" and line["round"] == 2:
+        if line["event"] == "round" and line["round"] == 3:
             os.killpg(networks[0].nodes[0].pid, signal.SIGKILL)
         if line["event"] == "round" and line["round"] == 5 and networks[0].superlink is not None:
-            superlink = networks[0].superlink.pid  # it dies in the middle of the last round
-            threading.Timer(5.0, os.killpg, (superlink, signal.SIGKILL)).start()
+            os.killpg(networks[0].superlink.pid, signal.SIGKILL)  # in the middle of the last round
 
     federate_on_loopback(Agreement(order, settings), tmp_path / "run", "test", on_line, Sabotaged)
-    assert len(networks) == 2
     held = outcome(tmp_path / "run").records
     assert len(held) == 6
-    assert held[0]["update_fault"].tolist() == [0, Fault.NOT_FINITE, Fault.FAILED]
+    assert held[0]["update_fault"].tolist() == [0, Fault.NOT_FINITE, 0]
     assert held[1]["update_fault"].tolist() == [0, 0, Fault.NO_ANSWER]
-    assert held[2]["gradient_fault"][0] in (Fault.NO_ANSWER, Fault.DISCONNECTED)
-    assert held[2]["update_fault"][1] in (Fault.NO_ANSWER, Fault.FAILED)
-    assert held[4]["delivered"][0]  # the killed node is back, at the same SuperLink
-    assert held[5]["delivered"].all()
+    assert held[2]["update_fault"][1] == Fault.NO_ANSWER
+    assert held[5]["delivered"].all()  # all of them are back, at the new SuperLink
     _replayed(order, held, tmp_path)
     for number in range(1, 7):
         there, expected = (model_of_round(tmp_path / name, number) for name in ("run", "replay"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 import tomllib
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import Field, ValidationError
 
 from fairwave.errors import ScenarioError
 from fairwave.federate.settings import Settings
+from fairwave.federate.task_checks import agreement_digest
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.order import Order
 from fairwave.scenario.complaints import one_line
@@ -21,6 +23,8 @@ from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.show import to_toml
 
 SCENARIO, FEDERATION = "scenario.toml", "federation.toml"
+DIGESTS = "digests.json"
+"""For clients that are not fairwave's: the digest that tasks carry, by scheme and seed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +96,7 @@ def read_agreement(folder: Path) -> Agreement:
 
 
 def write_agreement(folder: Path, agreement: Agreement) -> None:
-    """The two files of an agreement."""
+    """The two files of an agreement, and the digests by which parties tell it from others."""
     import tomlkit
 
     document = tomlkit.document()
@@ -108,6 +112,13 @@ def write_agreement(folder: Path, agreement: Agreement) -> None:
     document.add("settings", table)
     (folder / FEDERATION).write_text(tomlkit.dumps(document), "utf-8")
     (folder / SCENARIO).write_text(to_toml(_with_plugins_beside(order.scenario, folder)), "utf-8")
+    digests = {
+        f"{track.scheme} {track.seed}": agreement_digest(
+            order.seeded(track.seed), track.scheme, agreement.settings.noise
+        ).hex()
+        for track in order.tracks()
+    }
+    (folder / DIGESTS).write_text(json.dumps(digests, indent=1) + "\n", "utf-8")
 
 
 def _with_plugins_beside(scenario: Scenario, folder: Path) -> Scenario:
