@@ -63,8 +63,8 @@ class Connections:
             for node, reply in replies.items():
                 if isinstance(reply, Message):
                     self._admit(node, reply, question)
-                else:
-                    self._refused.add(node)
+                else:  # it may be the network's fault: it is asked again later
+                    self._silent[node] = time.monotonic() + _PATIENCE_S
                     self._log("refused", why="a node whose introduction cannot be read")
         return dict(self._node_of)
 
