@@ -134,7 +134,7 @@ def test_a_late_reply_is_handed_over_once_and_its_node_is_not_asked_meanwhile(wi
     assert set(ask(exchanges, SLOW, HONEST, late_s=30.0)) == {HONEST}
     assert wire.asked.count(SLOW) == 1
     wire.computed.set()
-    exchanges.wait_for_late([SLOW], 5.0)
+    exchanges.wait_for_late([SLOW], 1, time.monotonic() + 5.0)
     assert set(exchanges.late_replies()) == {SLOW} and not exchanges.late_replies()
     assert set(ask(exchanges, SLOW, HONEST, late_s=30.0)) == {SLOW, HONEST}
 

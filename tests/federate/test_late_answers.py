@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,7 +24,8 @@ from fairwave.federate.client_app import app_of
 from fairwave.federate.flower_records import ANSWER, TASK
 from fairwave.federate.in_process import LocalGrid, identity
 from fairwave.federate.late_answers import LateAnswers
-from fairwave.federate.protocol import Status
+from fairwave.federate.messaging import Reply
+from fairwave.federate.protocol import Answer, Status
 from fairwave.federate.server_round import per_try
 from fairwave.federate.settings import Settings
 from fairwave.federate.setup import access_point
@@ -123,7 +125,8 @@ SCENARIOS = {
 """In no round is everybody late who is asked: a federation would try it again, for want of a quorum."""
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n != "paper" else ()) for n in SCENARIOS])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_every_round_is_the_simulators(name: str, tmp_path: Path) -> None:
     order = tiny(*OFTEN_LATE, *SCENARIOS[name], rounds=6)
     stored = federated(order, tmp_path / "run").records
@@ -170,6 +173,128 @@ def test_a_federation_goes_on_after_a_crash_while_somebody_is_late(tmp_path: Pat
         assert len(stored) == rounds
     assert stored[0]["late"].any() or stored[1]["late"].any()
     assert all(np.isfinite(record["deviation"]).all() for record in stored)
+
+
+class _Waiting:
+    """What the exchanges have to tell: nodes that are waited for, and replies that have come."""
+
+    def __init__(self) -> None:
+        self.awaited: set[int] = set()
+        self.came: dict[int, Reply] = {}
+        self.given_up: set[int] = set()
+
+    def awaits(self, node: int) -> bool:
+        return node in self.awaited
+
+    def late_replies(self) -> dict[int, Reply]:
+        came, self.came = self.came, {}
+        self.awaited -= set(came)
+        return came
+
+    def give_up(self, nodes: Iterable[int]) -> None:
+        self.given_up |= set(nodes)
+        self.awaited -= set(nodes)
+
+
+REPLY: Reply = ValueError("stands for any reply")
+OTHER_NODE = 99
+
+
+def _read(device: int, asked_in: int, reply: Reply) -> tuple[Answer | None, Fault]:
+    return Answer(asked_in, Status.SENT, examples=device), Fault.NONE
+
+
+@pytest.fixture
+def waiting() -> tuple[LateAnswers, _Waiting]:
+    """Devices 0 and 1, at nodes 10 and 11, are late in round 3; their answers may be two rounds old."""
+    exchanges = _Waiting()
+    late = LateAnswers(exchanges, 2)  # type: ignore[arg-type]
+    exchanges.awaited = {10, 11}
+    assert late.note(0, 10, 3) and late.note(1, 11, 3) and not late.note(2, 12, 3)
+    return late, exchanges
+
+
+def test_an_answer_is_used_in_the_round_in_which_it_is_found(waiting: tuple[LateAnswers, _Waiting]) -> None:
+    late, exchanges = waiting
+    first = late.conclude(3, _read, np.zeros(3))
+    assert first.waited_for == {0, 1} and not first.answers and not first.dropped
+    assert late.busy(3, 4).tolist() == [True, True, False] and not late.busy(3, 3).any()
+    exchanges.came = {10: REPLY}
+    second = late.conclude(4, _read, np.zeros(3))
+    assert second.used == {0: 1} and second.answers[0].round == 3 and not second.waited_for
+    assert late.busy(3, 5).tolist() == [False, True, False]
+    third = late.conclude(5, _read, np.zeros(3))
+    assert third.dropped == {1} and exchanges.given_up == {11} and not third.used
+    assert not late.busy(3, 6).any()
+
+
+def test_an_answer_just_after_its_own_deadline_is_one_of_the_next_round(waiting: tuple[LateAnswers, _Waiting]) -> None:
+    """It was found too late for its round, which is concluded without it: its age is 1, not 0."""
+    late, exchanges = waiting
+    exchanges.came = {10: REPLY}
+    first = late.conclude(3, _read, np.zeros(3))
+    assert first.waited_for == {0, 1} and not first.used
+    assert late.busy(3, 4).tolist() == [False, True, False]  # it is free to be asked again
+    assert late.conclude(4, _read, np.zeros(3)).used == {0: 1}
+
+
+def test_what_is_wrong_with_a_late_answer_is_named(waiting: tuple[LateAnswers, _Waiting]) -> None:
+    late, exchanges = waiting
+    exchanges.came, faults = {10: REPLY}, np.zeros(3)
+    late.conclude(3, _read, faults)
+    found = late.conclude(4, lambda *arguments: (None, Fault.UNREADABLE), faults)
+    assert faults.tolist() == [Fault.UNREADABLE, 0, 0] and not found.used
+
+
+def test_a_device_that_comes_back_as_another_node_is_not_waited_for(waiting: tuple[LateAnswers, _Waiting]) -> None:
+    late, exchanges = waiting
+    late.update({0: OTHER_NODE})  # device 1 is not connected: it may come back as it was
+    assert late.busy(3, 4).tolist() == [False, True, False] and exchanges.given_up == {10}
+
+
+def test_an_answer_to_an_earlier_try_of_the_round_is_in_time(waiting: tuple[LateAnswers, _Waiting]) -> None:
+    late, exchanges = waiting
+    exchanges.came = {10: REPLY}
+    late.update()
+    assert late.asked_in(3) == [0, 1]  # neither is asked again
+    assert late.of_this_round(3) == {0: REPLY} and late.asked_in(3) == [1]
+    assert late.conclude(3, _read, np.zeros(3)).waited_for == {1}
+
+
+class SlowGrid(LocalGrid):
+    """Devices 0 and 1 need longer than the deadline for their first update."""
+
+    def __init__(self, app: ClientApp, num_devices: int, seconds: float) -> None:
+        super().__init__(app, num_devices)
+        self._seconds, self.asked = seconds, list[int]()
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        messages = list(messages)
+        pushed = list(super().push_messages(messages))
+        for name, message in zip(pushed, messages, strict=True):
+            device = message.metadata.dst_node_id - 1_000
+            if message.metadata.message_type == "train.update":
+                if device < 2 and device not in self.asked:
+                    reply = self._replies.pop(name)
+                    threading.Timer(self._seconds, self._replies.__setitem__, (name, reply)).start()
+                self.asked.append(device)
+        return pushed
+
+
+@pytest.mark.slow
+def test_a_round_that_is_tried_again_takes_the_answers_to_its_first_try(tmp_path: Path) -> None:
+    """All three are wanted: nobody who is late is asked twice, and nothing is lost."""
+    order = tiny("learning.late_rounds=1", "learning.gradient_exchange=false", rounds=1)
+    agreement = Agreement(order, HASTY.model_copy(update={"quorum": 1.0, "deadline_s": 2.0, "patience": 5}))
+    with identity():
+        grid = SlowGrid(app_of(lambda: agreement, tmp_path / "run" / DEVICES), 3, 3.0)
+        UtilityFair(agreement, tmp_path / "run", "test").start(grid)
+    (record,) = outcome(tmp_path / "run").records
+    assert record["delivered"].all() and not record["late"].any() and not record["late_age"].any()
+    assert grid.asked.count(0) == grid.asked.count(1) == 1 and not record["update_fault"].any()
+    ((model, expected),) = simulated(order)
+    assert close(model_of_round(tmp_path / "run", 1), model)
+    assert np.allclose(record["deviation"], expected["deviation"], atol=1e-6)
 
 
 def test_the_newest_counts_and_nobody_has_two_rows() -> None:

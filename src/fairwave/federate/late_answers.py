@@ -90,10 +90,16 @@ class LateAnswers:
         waited = [device for device, asked in self._asked.items() if asked.round < number]
         return np.isin(np.arange(num_devices), waited)
 
-    def wait(self, deadline_s: float) -> None:
-        """Until somebody's answer is there, for a round in which there is nobody else to ask."""
-        if self._asked:
-            self._exchanges.wait_for_late([asked.node for asked in self._asked.values()], deadline_s)
+    def wait(self, number: int, end: float, *, for_others: bool) -> None:
+        """Until everybody who was asked in an earlier try of the round has answered, or until that time.
+
+        `for_others` is for a round in which there is nobody to ask: then until anybody has answered.
+        """
+        of_this_round = [asked.node for asked in self._asked.values() if asked.round == number]
+        if of_this_round:
+            self._exchanges.wait_for_late(of_this_round, len(of_this_round), end)
+        elif for_others and self._asked:
+            self._exchanges.wait_for_late([asked.node for asked in self._asked.values()], 1, end)
 
     def asked_in(self, number: int) -> list[int]:
         """Devices that were asked in this round and are late, in hand or not."""

@@ -122,10 +122,12 @@ class Exchanges:
         self._left = [question for question in self._left if question.reply is None]
         return came
 
-    def wait_for_late(self, nodes: Iterable[int], seconds: float) -> None:
-        """Wait until a late reply of one of these nodes is there, or for so long."""
-        end, wanted = time.monotonic() + seconds, set(nodes)
-        while time.monotonic() < end and not any(q.reply is not None for q in self._left if q.node in wanted):
+    def wait_for_late(self, nodes: Iterable[int], count: int, end: float) -> None:
+        """Wait until late replies of so many of these nodes are there, or until that time."""
+        wanted = set(nodes)
+        while time.monotonic() < end:
+            if len({question.node for question in self._left if question.reply is not None} & wanted) >= count:
+                return
             time.sleep(min(POLL_S, max(0.0, end - time.monotonic())))
 
     def awaits(self, node: int) -> bool:

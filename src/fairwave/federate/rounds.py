@@ -194,8 +194,7 @@ class Rounds:
         replies = self._exchanges.exchange(contents, f"train.{phase}", str(current.number), settings.deadline_s, late_s)
         found: dict[int, Reply | None] = {device: replies.get(current.nodes[device]) for device in tasks}
         if may_be_late:
-            if not tasks:
-                late.wait(settings.deadline_s)
+            late.wait(current.number, begun + settings.deadline_s, for_others=not tasks)
             late.update()
             found |= late.of_this_round(current.number)  # of an earlier try
         for device, reply in found.items():
