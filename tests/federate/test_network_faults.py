@@ -35,14 +35,19 @@ class _Enough(Exception):
     """Every fault was met."""
 
 
-class _Faulty(Loopback):
+class Faulty(Loopback):
     """Devices that misbehave on demand, over a wire that can be cut."""
 
     wire: Wire | None = None
 
-    def __enter__(self) -> _Faulty:
+    def __init__(self, agreement: Agreement, folder: Path, command: str, *, sleep_s: float = DEADLINE_S + 5.0) -> None:
+        """`sleep_s` is how long a device that is to be late sleeps."""
+        super().__init__(agreement, folder, command)
+        self._sleep_s = sleep_s
+
+    def __enter__(self) -> Faulty:
         self.plans = self._folder.parent / "plans"
-        self.plans.mkdir()
+        self.plans.mkdir(exist_ok=True)
         super().__enter__()
         return self
 
@@ -65,7 +70,7 @@ class _Faulty(Loopback):
     def start_node(self, device: int) -> None:
         clock = CLOCK_AHEAD_S if device == 2 else 0.0
         words = [str(self.node_folder(device)), str(self.plans), str(clock)]
-        self.environment["SLEEP_S"] = str(DEADLINE_S + 5.0)
+        self.environment["SLEEP_S"] = str(self._sleep_s)
         self.nodes[device] = self._started(
             [sys.executable, "-m", "tests.federate.saboteur", *words], f"node-{device}.log"
         )
@@ -95,10 +100,10 @@ class _Schedule:
 
 
 def test_every_device_comes_back_after_every_fault_and_the_ledger_covers_what_left_it(tmp_path: Path) -> None:
-    networks: list[_Faulty] = []
+    networks: list[Faulty] = []
 
-    def network(*arguments: object) -> _Faulty:
-        networks.append(_Faulty(*arguments))  # type: ignore[arg-type]
+    def network(*arguments: object) -> Faulty:
+        networks.append(Faulty(*arguments))  # type: ignore[arg-type]
         return networks[0]
 
     def plan(device: int, what: str) -> Callable[[], None]:
