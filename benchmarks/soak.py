@@ -4,8 +4,8 @@
 
 Ten devices with record-level privacy on loopback, through a wire that can be cut. Faults: a device killed, or stopped
 for a while, an update that is half-sent, slow, late or not a number, handshakes cut, the gate down, the SuperLink
-killed. At the end: rounds, faults by name, memory of every program and sizes of files over time, and the ledger against the
-accounts of the devices.
+killed. At the end: rounds, faults by name, memory of every program and sizes of files over time, and the ledger against
+the accounts of the devices.
 """
 
 from __future__ import annotations
