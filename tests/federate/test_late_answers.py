@@ -117,6 +117,7 @@ def federated(order: Order, folder: Path, settings: Settings = HASTY) -> Outcome
 SCENARIOS = {
     "one exchange": ("learning.gradient_exchange=false",),
     "paper": (),
+    "8 bits": ("learning.update_bits=8",),
     "a bad channel": (
         *("cell.num_devices=6", "cell.participants=4", "cell.straggler_probability=0.25"),
         "radio.channel_error_std=0.3",
