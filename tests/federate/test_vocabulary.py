@@ -19,7 +19,7 @@ from flwr.clientapp import ClientApp
 
 from fairwave.engine.round_record import FROM_PLAN
 from fairwave.errors import FederationError, ScenarioError
-from fairwave.federate import client, client_app, client_state
+from fairwave.federate import answering, client, client_state
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.client_app import app_of
 from fairwave.federate.flower_records import ANSWER, HELLO, TASK, answer_from_records
@@ -77,13 +77,13 @@ FAILURES = {
     "the gradient": (client, "_gradient", _quote),
     "the plan": (client, "_prepare", _quote),
     "the loss": (client, "_loss", _quote),
-    "building the device": (client_app, "device_client", _quote),
-    "loading data, in our words": (client_app, "load", _quote_in_our_words),
-    "loading data, in another library's": (client_app, "load", _quote),
+    "building the device": (answering, "device_client", _quote),
+    "loading data, in our words": (answering, "load", _quote_in_our_words),
+    "loading data, in another library's": (answering, "load", _quote),
     "a full disk": (client_state, "replace_file", _quote_as_a_file),
     "reading the state": (client_state.ClientStateFile, "read", _quote_in_our_words),
-    "writing the answer": (client_app, "answer_to_records", _quote),
-    "reading the task": (client_app, "task_from_records", _quote),
+    "writing the answer": (answering, "answer_to_records", _quote),
+    "reading the task": (answering, "task_from_records", _quote),
 }
 REASONS = {
     "loading data, in our words": Reason.DATA,
@@ -96,7 +96,7 @@ REASONS = {
 def test_a_failure_says_one_word(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, name, fails = FAILURES[where]
     if where == "writing the answer":  # the first attempt fails, the word that replaces it does not
-        honest = client_app.answer_to_records
+        honest = answering.answer_to_records
 
         def fails(answer: Answer) -> object:
             return honest(answer) if answer.status is Status.FAILED else _quote()
