@@ -181,3 +181,9 @@ def test_a_rounded_update_that_is_too_long_is_clipped_again() -> None:
     )
     assert np.linalg.norm(np.asarray(released.params, np.float64)) <= float(released.sensitivity) * (1.0 + 1e-6)
     assert float(released.sensitivity) == pytest.approx(0.5)
+
+
+def test_rounding_what_was_rounded_changes_nothing() -> None:
+    once = _received(VALUES)
+    assert np.array_equal(_received(once, jax.random.key(77)), once)
+    assert not np.array_equal(_received(VALUES, jax.random.key(77)), once)

@@ -134,3 +134,19 @@ def test_the_tight_accountant_is_never_above_the_renyi_bound() -> None:
     account = Account(messages=1, releases={(1.3, 0.02): 500}, lost_delta=0.0, unproven=())
     assert account.epsilon(1e-5) < account.epsilon(1e-5, "renyi")
     assert dataclasses.replace(account, unproven=("updates",)).epsilon(1e-5) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("mode", "overrides", "why"),
+    [
+        ("provable", (), "post-processing, which costs nothing"),
+        ("device", ("defences.use=[]",), "the access point clips what it has received"),
+    ],
+)
+def test_modes_that_prove_say_why_8_bits_change_nothing(mode: str, overrides: tuple[str, ...], why: str) -> None:
+    said = {}
+    for bits in (8, 32):
+        scenario = fairwave.load_scenario("fair", [f"privacy.mode={mode}", *overrides, f"learning.update_bits={bits}"])
+        said[bits] = " ".join(mode_of(scenario.privacy).claims(scenario))
+    assert why in said[8]
+    assert "8 bits" not in said[32]

@@ -35,6 +35,7 @@ def test_presets_differ_as_they_say():
     assert clean.model_copy(update={"privacy": paper.privacy}) == paper
     assert (fair.privacy.mode, fair.privacy.similarity, fair.privacy.copies) == ("provable", "leave_one_out", "nested")
     assert fair.payload_bits() == 109_386 * 8
+    assert load_scenario("fair", ["learning.update_bits=8"]).payload_bits() == 8 * (109_386 + 428)
     literal = load_scenario("paper-literal")
     assert literal.privacy.overwrite_model and literal.privacy.broadcast and literal.privacy.sensitivity_spread == 0.1
     assert (literal.learning.first_model, literal.learning.convergence) == ("zero", "printed")
@@ -74,6 +75,7 @@ def test_a_tagged_table_is_replaced_whole(tmp_path: Path):
         ("radio.fading={law='rician', scale=1, k_factor=3}", lambda s: s.radio.fading.law == "rician"),
         ("compute.compute_power_w=[0.1, '50 mW']", lambda s: s.compute.compute_power_w == (0.1, 0.05)),
         ("radio.payload_bits=unset", lambda s: s.payload_bits() == 109_386 * 8),
+        ("learning.update_bits=8", lambda s: s.payload_bits() == 875e3),
         ("radio.charge_gradient_upload=true", lambda s: s.payload_bits() == 2 * 875e3),
         ("utility.effort_fit=window", lambda s: s.utility.effort_fit == "window"),
     ],
