@@ -36,9 +36,9 @@ def _uplink(results: xr.Dataset) -> str:
     if "uplink_bytes" not in results:
         return ""
     caption = (
-        "For each update that arrived: the bytes that its device's plan charges in a round, and those of its answers "
-        "as Flower serialised them, exchanged gradient included. Handshakes, polling and retransmissions are not "
-        'counted. Where the ratio is far from 1, learning.update_bits = 8, radio.payload_bits = "unset" and, with '
+        "For each update that arrived in time: the bytes that its device's plan charges in a round, and those of its "
+        "answers as Flower serialised them, exchanged gradient included. Handshakes, polling and retransmissions are "
+        'not counted. Where the ratio is far from 1, learning.update_bits = 8, radio.payload_bits = "unset" and, with '
         "exchanged gradients, radio.charge_gradient_upload make plans charge what is sent."
     )
     rows: list[tuple[object, ...]] = []
