@@ -226,6 +226,8 @@ def test_what_is_used_of_flower_is_as_it_was() -> None:
         assert list(inspect.signature(getattr(FleetHttpClient, name)).parameters) == ["self", "request"]
     assert next(iter(inspect.signature(inflatable_utils.inflate_object_from_contents).parameters)) == "object_id"
     assert list(inspect.signature(inflatable_object.get_object_tree).parameters) == ["obj"]
+    pause = inspect.signature(inflatable_utils.pull_objects).parameters["initial_backoff"]
+    assert pause.kind is inspect.Parameter.KEYWORD_ONLY
 
 
 PARENT = """

@@ -1,6 +1,6 @@
 """Devices' keys are made known to a SuperLink, all of them over one connection; Flower's command takes a second each.
 
-Beside `fleet_link` this is the only file that uses modules of Flower which it does not document.
+Beside `fleet_link` and `grid_pace` this is the only file that uses modules of Flower which it does not document.
 """
 
 from __future__ import annotations

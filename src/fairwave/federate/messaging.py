@@ -18,7 +18,7 @@ from fairwave.federate.protocol import Answer, Reason
 from fairwave.runs.faults import Fault
 
 POLL_S = 0.2
-MOST_PULLS_PER_S = 50.0
+MOST_PULLS_PER_S = 25.0
 """Requests that waiting may cost the SuperLink, however many devices are waited for."""
 MOST_STUCK_OF_NODE = 3
 """Uploads of one node that do not end, beyond which it is not asked: a connection that breaks leaves one behind."""

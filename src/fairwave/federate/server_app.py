@@ -11,6 +11,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from fairwave.federate.agreement import read_agreement
 from fairwave.federate.device_keys import KnownKeys
+from fairwave.federate.grid_pace import look_again_soon
 from fairwave.federate.log_lines import in_words
 from fairwave.federate.strategy import UtilityFair
 
@@ -21,6 +22,7 @@ def server_app(folder: Path) -> ServerApp:
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
+        look_again_soon()
         config = context.run_config
         out, known_keys = Path(str(config["out"])), str(config.get("known_keys", ""))
         strategy = UtilityFair(
