@@ -130,7 +130,7 @@ def test_received_deviations_change_what_a_device_does(tmp_path: Path) -> None:
 def test_a_state_that_holds_a_scale_instead_of_its_logarithm_is_read(tmp_path: Path) -> None:
     client = _client(tmp_path)
     client.answer(_task(0, Phase.GRADIENT, _copy()))
-    kept = unpack((tmp_path / "own.state").read_bytes()[DIGEST:])
+    kept = unpack((tmp_path / "own.state").read_bytes().split(b"\n", 1)[1][DIGEST:])
     old = {
         name.replace(".log_scale", ".scale"): np.exp(array) if name.endswith(".log_scale") else array
         for name, array in kept.items()
@@ -235,6 +235,8 @@ def test_without_telemetry_a_device_reports_nothing_of_its_energy(tmp_path: Path
         "reported_loss",
         "telemetry",
         "gradients",
+        "update_asks",
+        "gradient_asks",
         "reason",
     }
     assert np.isnan(answer.reported_loss)

@@ -116,7 +116,8 @@ def test_two_tries_with_a_lost_state_are_two_gradients(tmp_path: Path) -> None:
     meddle = FailsOnce(app_of(lambda: Agreement(order, STRICT), home), home)
     held = federated(order, tmp_path / "run", STRICT, meddle)
     assert len(set(meddle.gradients)) == 2
-    assert [event.steps.tolist() for event in held.of("gradient")] == [[1, 1, 1], [2, 1, 1]]
+    # Of device 2, which failed, nobody knows what became of the first question: that too may have been answered.
+    assert [event.steps.tolist() for event in held.of("gradient")] == [[1, 1, 1], [2, 1, 2]]
 
 
 def test_a_gradient_that_is_sent_again_is_one(tmp_path: Path) -> None:
@@ -124,4 +125,4 @@ def test_a_gradient_that_is_sent_again_is_one(tmp_path: Path) -> None:
     held = federated(tiny(*PRIVATE, *EXCHANGE, preset="fair", rounds=2), tmp_path / "run", STRICT, meddle)
     assert len(meddle.gradients) == 2
     assert len(set(meddle.gradients)) == 1
-    assert [event.steps.tolist() for event in held.of("gradient")] == [[1, 1, 1], [1, 1, 1]]
+    assert [event.steps.tolist() for event in held.of("gradient")] == [[1, 1, 1], [1, 1, 2]]

@@ -11,8 +11,8 @@ from fairwave.audit.finding import Finding, Verdict, exact
 from fairwave.audit.known_records import blank_records, silent_copy
 from fairwave.audit.loss_oracle import epsilon_from_below
 from fairwave.double_precision import double_precision
-from fairwave.federate.protocol import Answer, Status
-from fairwave.federate.step_charges import PerTry, StepCharges
+from fairwave.federate.protocol import Answer, Phase, Status
+from fairwave.federate.step_charges import Asked, PerTry, StepCharges
 from fairwave.learning.models import count_parameters
 from fairwave.learning.named_arrays import NamedArrays
 from fairwave.privacy.accounting import Releases, epsilon_of
@@ -53,9 +53,11 @@ def _accounts(setting: AuditSetting, answers: list[dict[int, Answer]]) -> dict[i
         enforced = mode.enforcement(scenario, setting.counts, count_parameters(setting.model))
     charges, spending = StepCharges(DEVICES), Spending()
     one, nobody = np.ones(DEVICES, np.int64), np.zeros(0, np.int64)
-    per_try = PerTry(one, one, int(scenario.learning.gradient_exchange))
+    exchanges = int(scenario.learning.gradient_exchange)
+    per_try = PerTry(one, one, exchanges)
     for given in answers:
-        charge = charges.charge(given, dict.fromkeys(given, 1), per_try)
+        asked: Asked = {Phase.GRADIENT: dict.fromkeys(given, exchanges), Phase.UPDATE: dict.fromkeys(given, 1)}
+        charge = charges.charge(given, asked, per_try)
         sent = np.asarray([index for index, answer in given.items() if answer.status is Status.SENT])
         messages = RoundMessages(
             invited=sent,

@@ -157,12 +157,12 @@ class DeviceClient:
             state = self._entered(state, task, copy)
         prepared = self._prepared(state, jnp.asarray(task.round))
         if not bool(prepared.takes_part):
-            return self._reply(state, Status.RESTING)
+            return self._reply(state, task, Status.RESTING)
         status = Status.SENT if bool(prepared.arrives) else Status.LOST
         if int(prepared.plan.case) == int(Case.OUTAGE):
             status = Status.OUTAGE
         if task.phase is Phase.GRADIENT:
-            return self._give_gradient(state, status)
+            return self._give_gradient(state, task, status)
         return self._give_update(state, task, prepared.plan, status)
 
     def _entered(self, state: ClientState, task: Task, copy: NamedArrays) -> ClientState:
@@ -232,26 +232,43 @@ class DeviceClient:
             return True
         return self._capacity_j is not None and bool(self._capacity_j - state.used_energy_j < least_energy_j(device))
 
-    def _give_gradient(self, state: ClientState, status: Status) -> Answer:
+    def _counted(self, state: ClientState, task: Task) -> ClientState:
+        """The state once it has answered a question.
+
+        To be written together with what the answer releases, never before: a backup from between the two would claim to
+        have answered this question at no cost.
+        """
+        if task.ask == state.ask or not self._mode.counts_steps:
+            return state
+        updates = int(task.phase is Phase.UPDATE)
+        return dataclasses.replace(
+            state,
+            ask=task.ask,
+            update_asks=state.update_asks + updates,
+            gradient_asks=state.gradient_asks + 1 - updates,
+        )
+
+    def _give_gradient(self, state: ClientState, task: Task, status: Status) -> Answer:
         if state.gradient is None:
             leaves = status is not Status.OUTAGE
             if leaves and not self._charges.take_gradient():
-                return self._reply(state, Status.RESTING)
+                return self._reply(state, task, Status.RESTING)
             own = (tree_of(state.copy or {}, self._like), self._held(state.round), jnp.asarray(self._index))
             gradient = _gradient(self._model, self._enforced.protection, self._shared(state), own)[1]
+            state = self._counted(state, task)
             state.gradient = self._as_sent(Stream.GRADIENT_ROUNDING, state, gradient)
             state.gradients += 1 if leaves and self._mode.counts_steps else 0
             self._file.write(state)
-        return self._reply(state, status, state.gradient)
+        return self._reply(state, task, status, state.gradient)
 
     def _give_update(self, state: ClientState, task: Task, plan: DevicePlan, status: Status) -> Answer:
         question = digest_of(state.copy, self._named(task.mean_gradient) if self._exchanges else None)
         if question != state.question:
             if status is not Status.OUTAGE and not self._charges.take_steps(int(plan.local_iterations)):
-                return self._reply(state, Status.RESTING)  # trying the round again would overspend
-            state = self._trained(state, task, plan, question)
+                return self._reply(state, task, Status.RESTING)  # trying the round again would overspend
+            state = self._counted(self._trained(state, task, plan, question), task)
             self._file.write(state)
-        return self._reply(state, status, state.update)
+        return self._reply(state, task, status, state.update)
 
     def _trained(self, state: ClientState, task: Task, plan: DevicePlan, question: bytes) -> ClientState:
         """The state after local training; its steps are counted before anything leaves the device."""
@@ -337,7 +354,11 @@ class DeviceClient:
     def _held(self, round_index: int) -> HeldSamples:
         return HeldSamples(self._own.at(round_index), jnp.asarray(self._own.count))
 
-    def _reply(self, state: ClientState, status: Status, arrays: NamedArrays | None = None) -> Answer:
+    def _reply(self, state: ClientState, task: Task, status: Status, arrays: NamedArrays | None = None) -> Answer:
+        counted = self._counted(state, task)
+        if counted is not state:  # nothing new leaves the device, and that is what the count says
+            self._file.write(counted)
+            state = counted
         loss = state.reported.get("received_loss", float("nan")) if self._scheme.reports_losses else float("nan")
         return Answer(
             round=state.round,
@@ -351,6 +372,8 @@ class DeviceClient:
             reported_loss=loss,
             telemetry=self._telemetry(state.reported) if self._settings.telemetry else {},
             gradients=state.gradients,
+            update_asks=state.update_asks,
+            gradient_asks=state.gradient_asks,
         )
 
     def _telemetry(self, reported: Mapping[str, float]) -> dict[str, float]:

@@ -3,6 +3,9 @@
 The access point never sees it: effort estimates, energy and secrets stay on the device. It also holds the client's last
 answer. Asked the same thing again, after the access point was interrupted, the client sends the same bits, which is no
 second release.
+
+A file is a line with its format, a digest of that line and all that follows, and packed arrays. Format 1 had no such
+line and counted no questions; it is read, as a state that the access point has not heard of before.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ from fairwave.policy.effort_fit import EffortMemory
 from fairwave.private_files import replace_file
 from fairwave.runs.packing import pack, unpack
 
-_NUMBERS = ("name", "round", "spent", "gradients", "steps_left", "secret")
+FORMAT = 2
+_FIRST_LINE = b"fairwave client state "
+_COUNTS = ("name", "spent", "gradients", "ask", "update_asks", "gradient_asks")
+_NUMBERS = ("round", "steps_left", "secret")
 _QUANTITIES = ("used_energy_j", "round_energy_j", "compute_energy_j")
 _GROUPS = ("gradient", "update", "copy")
 
@@ -42,6 +48,12 @@ class ClientState:
     """Local steps whose results have left the device, where a proof counts them."""
     gradients: int = 0
     """Gradients that have left the device, where a proof counts them."""
+    ask: int = 0
+    """The number of the question that was answered last."""
+    update_asks: int = 0
+    """Questions for an update that were answered, where a proof counts them."""
+    gradient_asks: int = 0
+    """Questions for a gradient that were answered, where a proof counts them."""
     steps_left: int = -1
     """Local steps that the access point's ledger and the device's own account left at the beginning of `round`; -1 for
     no limit."""
@@ -67,7 +79,7 @@ class ClientState:
 
 
 DIGEST = 16
-"""Bytes at the beginning of the file: a digest of all that follows."""
+"""Bytes of the digest."""
 
 
 class ClientStateFile:
@@ -85,16 +97,9 @@ class ClientStateFile:
         """The state as it was last written, or a new one."""
         if not self._path.exists():
             return ClientState(effort=self._first, personal_model=self._personal)
-        content = self._path.read_bytes()
-        digest, content = content[:DIGEST], content[DIGEST:]
-        if digest != _digest(content):
-            raise FederationError(
-                f"{self._path}: damaged, and with it what this device has spent of its privacy budget; bring back a "
-                "copy that was made after its last round, or leave this federation"
-            )
-        held = unpack(content)
+        held = self._checked(self._path.read_bytes())
         state = ClientState(effort=tree_of(_in_logarithms(_group(held, "effort")), self._first))
-        for name in _NUMBERS:
+        for name in (*_NUMBERS, *(_COUNTS if _COUNTS[-1] in held else ())):
             setattr(state, name, int(held[name]))
         for name in _QUANTITIES:
             setattr(state, name, float(held[name]))
@@ -106,9 +111,27 @@ class ClientStateFile:
             state.personal_model = tree_of(_group(held, "personal"), self._personal)
         return state
 
+    def _checked(self, content: bytes) -> dict[str, np.ndarray]:
+        """The arrays of a file whose format is known and whose digest is right."""
+        first, rest = b"", content
+        if content.startswith(_FIRST_LINE):
+            first, rest = content[: (end := content.find(b"\n") + 1)], content[end:]
+        written = first.removeprefix(_FIRST_LINE).strip().decode(errors="replace") if first else "1"
+        if written.isdecimal() and int(written) > FORMAT:
+            raise FederationError(
+                f"{self._path}: format {written}, this version reads 1 to {FORMAT}; use the fairwave that wrote it"
+            )
+        digest, packed = rest[:DIGEST], rest[DIGEST:]
+        if digest != _digest(first + packed):
+            raise FederationError(
+                f"{self._path}: damaged, and with it what this device has spent of its privacy budget; bring back a "
+                "copy that was made after its last round, or leave this federation"
+            )
+        return unpack(packed)
+
     def write(self, state: ClientState) -> None:
         """Replace the file whole; once this returns, a power cut does not undo it."""
-        held = {name: np.asarray(getattr(state, name)) for name in (*_NUMBERS, *_QUANTITIES)}
+        held = {name: np.asarray(getattr(state, name)) for name in (*_COUNTS, *_NUMBERS, *_QUANTITIES)}
         held["question"] = np.frombuffer(state.question, np.uint8)
         groups = {name: getattr(state, name) or {} for name in _GROUPS}
         groups["effort"] = named_arrays(state.effort)
@@ -117,8 +140,8 @@ class ClientStateFile:
             groups["personal"] = named_arrays(state.personal_model)
         held |= {f"{group}/{name}": array for group, arrays in groups.items() for name, array in arrays.items()}
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        content = pack(held)
-        replace_file(self._path, _digest(content) + content)
+        first, packed = _FIRST_LINE + str(FORMAT).encode() + b"\n", pack(held)
+        replace_file(self._path, first + _digest(first + packed) + packed)
 
 
 def _digest(content: bytes) -> bytes:

@@ -136,6 +136,10 @@ def _write(path: Path, entries: Entries) -> None:
 def _read(path: Path) -> Entries:
     try:
         held = json.loads(path.read_bytes())
+        if held["format"] > FORMAT:
+            raise FederationError(
+                f"{path}: format {held['format']}, this version reads {FORMAT}; use the fairwave that wrote it"
+            )
         sound = held.pop("digest") == _digest(held) and held["format"] == FORMAT
         entries = Entries(
             releases={(float(z), float(q)): int(count) for z, q, count in held["releases"]},

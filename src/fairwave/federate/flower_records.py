@@ -36,6 +36,7 @@ def task_to_records(task: Task) -> RecordDict:
             "deviation": task.deviation,
             "scored-round": task.scored_round,
             "steps-left": task.steps_left,
+            "ask": task.ask,
         }
     )
     for name, flat in ((COPY, task.copy), (MEAN_GRADIENT, task.mean_gradient)):
@@ -64,6 +65,7 @@ def task_from_records(records: RecordDict) -> Task:
         steps_left=value(fields, "steps-left", int),
         copy=from_array(records, COPY),
         mean_gradient=from_array(records, MEAN_GRADIENT),
+        ask=value(fields, "ask", int),
     )
 
 
@@ -82,6 +84,8 @@ def answer_to_records(answer: Answer) -> RecordDict:
             "reported-noise-std": answer.reported_noise_std,
             "reported-loss": answer.reported_loss,
             "gradients": answer.gradients,
+            "update-asks": answer.update_asks,
+            "gradient-asks": answer.gradient_asks,
             "reason": str(answer.reason),
         }
     )
@@ -114,6 +118,8 @@ def answer_from_records(records: RecordDict) -> Answer:
         reported_loss=value(fields, "reported-loss", float),
         telemetry={name: float(number) for name, number in extra.items() if isinstance(number, int | float)},
         gradients=value(fields, "gradients", int),
+        update_asks=value(fields, "update-asks", int),
+        gradient_asks=value(fields, "gradient-asks", int),
         reason=Reason(reason),
     )
 

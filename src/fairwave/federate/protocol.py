@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
+import secrets
 from collections.abc import Mapping
 
 import numpy as np
@@ -93,6 +94,8 @@ class Task:
     """The device's copy of the model, in the first exchange of a round."""
     mean_gradient: np.ndarray | None
     """In the second exchange of a round; left out if no gradient arrived."""
+    ask: int = dataclasses.field(default_factory=lambda: 1 + secrets.randbits(62))
+    """A number of this question alone, by which a device tells a second question from one that was delivered twice."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,11 +122,18 @@ class Answer:
     """For the experimenter; no policy reads it."""
     gradients: int = 0
     """Gradients that have left the device so far, by its own state, where a proof counts them."""
+    update_asks: int = 0
+    """Questions for an update that this state has answered so far, where a proof counts them."""
+    gradient_asks: int = 0
+    """Questions for a gradient that it has answered so far."""
     reason: Reason = Reason.NONE
     """Why there is nothing else; only with status 'failed'."""
 
 
-WHOLE = {"round": 2**31, "examples": 2**31, "spent": 2**40, "gradients": 2**40, "state_name": 2**63 - 1}
+WHOLE = {
+    **{"round": 2**31, "examples": 2**31, "spent": 2**40, "gradients": 2**40, "state_name": 2**63 - 1},
+    **{"update_asks": 2**40, "gradient_asks": 2**40},
+}
 """Whole numbers of an answer, each from 0 to this."""
 REAL = 1e30
 """Real numbers of an answer are no larger than this; a loss that was not asked for is NaN."""

@@ -35,7 +35,7 @@ from fairwave.federate.server_round import (
     per_try,
 )
 from fairwave.federate.server_run import ServerRun
-from fairwave.federate.step_charges import StepCharges
+from fairwave.federate.step_charges import Asked, StepCharges
 from fairwave.federate.task_checks import agreement_digest
 from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.runs.faults import Fault, by_name
@@ -79,6 +79,7 @@ class Rounds:
         self._track = track
         self._digest = agreement_digest(point.scenario, track.scheme, self._settings.noise)
         self._charges, self._per_try = StepCharges(0), per_try(point)
+        self._asked: Asked = {}
         self._exhausted, self._like = np.zeros(0, bool), NamedArrays()
         self._late = LateAnswers(exchanges, agreement.order.scenario.learning.late_rounds)
 
@@ -132,6 +133,7 @@ class Rounds:
                 f"round {number + 1}: {len(asked(nodes))} of {len(wanted)} devices are connected after "
                 f"{self._settings.wait_s:g} s; every stored round is safe: start more, then start it again"
             )
+        self._asked = self._server_run.asked(self._track, number)
         self._late.update(nodes)
         others, late = self._late.busy(scored.size, number), self._late.asked_in(number)
         busy = others | np.isin(np.arange(scored.size), late)
@@ -145,13 +147,6 @@ class Rounds:
         point, devices = self._point, list(current.nodes)
         copies = copies_for(current.server, devices)
         first = Phase.GRADIENT if point.exchanges_gradients else Phase.UPDATE
-        if devices:
-            self._server_run.note_asked(
-                self._track,
-                current.number,
-                devices,
-                lambda tries: events_at_worst(point, current.number, tries, self._per_try),
-            )
         tasks = {k: self._task(current, k, first, copy=copies[k]) for k in devices}
         answers = self._ask(current, first, tasks)
         if answers is None or first is Phase.UPDATE:
@@ -187,7 +182,16 @@ class Rounds:
 
     def _ask(self, current: _Try, phase: Phase, tasks: dict[int, Task]) -> Answers | None:
         """Send tasks; the good answers, or None if they are fewer than the quorum."""
-        begun, answers, settings, late = time.monotonic(), {}, self._settings, self._late
+        point, settings, late = self._point, self._settings, self._late
+        if tasks:
+            self._asked = self._server_run.note_asked(
+                self._track,
+                current.number,
+                phase,
+                tasks,
+                lambda asked: events_at_worst(point, current.number, asked, self._per_try),
+            )
+        begun, answers = time.monotonic(), {}
         contents: dict[int, RecordDict] = {current.nodes[k]: task_to_records(task) for k, task in tasks.items()}
         may_be_late = late.is_used and phase is Phase.UPDATE
         late_s = late.late_s(settings.deadline_s, settings.wait_s) if may_be_late else 0.0
@@ -222,6 +226,9 @@ class Rounds:
             self._server_run.log("device error", device=device, why=failure(reply))
         if answer is None:
             return None, fault
+        counts = self._point.rules.mode.counts_steps
+        if counts and self._charges.implausible(device, answer, self._asked, self._per_try):
+            return None, Fault.IMPLAUSIBLE
         telemetry = answer.telemetry if self._settings.telemetry else {}
         return dataclasses.replace(answer, telemetry=telemetry), fault
 
@@ -233,8 +240,6 @@ class Rounds:
         late = self._late.conclude(number, self._read, faults)
         for device, answer in late.answers.items():
             self._exhausted[device] = answer.exhausted
-            if self._point.rules.mode.counts_steps:
-                self._charges.answered_late(device, answer)
         if late.used or late.dropped:
             ages = {str(device): age for device, age in sorted(late.used.items())}
             self._server_run.log("late updates", round=number + 1, used=ages, dropped=sorted(late.dropped))
@@ -243,9 +248,11 @@ class Rounds:
     def _conclude(self, current: _Try, answers: Answers, begun: float) -> tuple[ServerState, Arrays, bool]:
         """Aggregate, release, store."""
         point, number = self._point, current.number
-        tries, late = self._server_run.tries(self._track, number), self._late_in(current)
-        charge = self._charges.charge(answers, tries, self._per_try) if point.rules.mode.counts_steps else None
-        back = RoundAnswers(tries, answers, None if charge is None else charge.steps, late)
+        asked, late, charge = self._server_run.asked(self._track, number), self._late_in(current), None
+        if point.rules.mode.counts_steps:
+            charge = self._charges.charge(answers, asked, self._per_try, late={} if late is None else late.answers)
+        who = {device for counts in asked.values() for device in counts}
+        back = RoundAnswers(who, answers, None if charge is None else charge.steps, late)
         server, record = conclude(point, current.server, number, current.invitation, back)
         for device, answer in answers.items():
             self._exhausted[device] = answer.exhausted
@@ -254,7 +261,9 @@ class Rounds:
         arrays = as_arrays(record) | self._charges.arrays() | self._also(current, answers, begun)
         events = ledger_events(point, record, number, *(() if charge is None else charge))
         self._server_run.append(self._track, number, arrays, events, server, ended=ended)
-        faults = {f"{phase}: {name}": who for phase in Phase for name, who in by_name(current.faults[phase]).items()}
+        for device, (reported, known) in self._charges.restored.items():
+            self._server_run.log("restored", device=device, round=number + 1, reported=reported, known=known)
+        faults = {f"{phase}: {name}": ids for phase in Phase for name, ids in by_name(current.faults[phase]).items()}
         self._server_run.log_round(self._track, number, arrays, faults)
         return server, arrays, ended is not None
 

@@ -27,7 +27,7 @@ from fairwave.engine.state import ServerState
 from fairwave.federate.late_answers import Late
 from fairwave.federate.protocol import Answer, Status
 from fairwave.federate.sent_values import received
-from fairwave.federate.step_charges import PerTry, at_worst
+from fairwave.federate.step_charges import Asked, PerTry, at_worst
 from fairwave.learning.model import Tree
 from fairwave.learning.named_arrays import flat_form, flattened, named_arrays, tree_of, unflattened
 from fairwave.policy.device_plan import Case, DevicePlan
@@ -54,12 +54,13 @@ def per_try(point: AccessPoint) -> PerTry:
     )
 
 
-def events_at_worst(point: AccessPoint, number: int, tries: Mapping[int, int], each: PerTry) -> list[ReleaseEvent]:
+def events_at_worst(point: AccessPoint, number: int, asked: Asked, each: PerTry) -> list[ReleaseEvent]:
     """What devices that were asked so often can have sent, if nothing is known of how that ended."""
-    asked, nobody, most = np.array(sorted(tries)), np.array([], int), at_worst(tries, each)
+    who = np.array(sorted({device for counts in asked.values() for device in counts}))
+    nobody, most = np.array([], int), at_worst(asked, each)
     messages = RoundMessages(
-        invited=asked,
-        sent=asked,
+        invited=who,
+        sent=who,
         delivered=nobody,
         served=nobody,
         copy_std=np.array([]),

@@ -23,6 +23,8 @@ from fairwave.engine.state import ServerState
 from fairwave.errors import StoreError
 from fairwave.federate.agreement import Agreement, refuse_several
 from fairwave.federate.log_reader import rotate_log
+from fairwave.federate.protocol import Phase
+from fairwave.federate.step_charges import Asked
 from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.private_files import replace_file
@@ -137,22 +139,25 @@ class ServerRun:
         self,
         track: Track,
         number: int,
+        phase: Phase,
         devices: Iterable[int],
-        at_worst: Callable[[dict[int, int]], list[ReleaseEvent]],
-    ) -> None:
+        at_worst: Callable[[Asked], list[ReleaseEvent]],
+    ) -> dict[str, dict[int, int]]:
         """Write down, before they are asked, who may have answered a round that is then cut short.
 
-        `at_worst` gives what devices can have sent after so many tries.
+        `at_worst` gives what devices can have sent in reply to so many questions. Returns all questions of the round.
         """
-        tries = self.tries(track, number)
+        asked = self.asked(track, number)
+        counts = asked.setdefault(str(phase), {})
         for device in devices:
-            tries[device] = tries.get(device, 0) + 1
-        replace_file(unfinished_file(self.folder, track), as_text(number, tries, at_worst(tries)))
+            counts[device] = counts.get(device, 0) + 1
+        replace_file(unfinished_file(self.folder, track), as_text(number, asked, at_worst(asked)))
+        return asked
 
-    def tries(self, track: Track, number: int) -> dict[int, int]:
-        """How often each device was asked in this round, now or before a crash."""
+    def asked(self, track: Track, number: int) -> dict[str, dict[int, int]]:
+        """How many questions each device was sent in this round, now or before a crash, by exchange."""
         begun = read_unfinished(unfinished_file(self.folder, track))
-        return begun.tries if begun is not None and begun.round == number else {}
+        return begun.asked if begun is not None and begun.round == number else {}
 
     def append(
         self,

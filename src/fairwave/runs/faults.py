@@ -29,6 +29,8 @@ class Fault(enum.IntEnum):
     """It tells another number of samples than agreed, on which the privacy account stands."""
     LATE = 11
     """Its update was not there by the deadline, and is waited for: it is used in the round in which it comes."""
+    IMPLAUSIBLE = 12
+    """It reports more steps, gradients or answers than its questions allow."""
 
 
 def fault_name(fault: Fault) -> str:

@@ -24,10 +24,10 @@ class Unfinished:
     """A round under way."""
 
     round: int
-    tries: dict[int, int]
-    """How often each device was asked."""
+    asked: dict[str, dict[int, int]]
+    """By exchange, how many questions were sent to each device."""
     at_worst: list[ReleaseEvent]
-    """What devices can have sent in all of these tries."""
+    """What devices can have sent in reply to all of these."""
 
 
 def unfinished_file(folder: Path, track: Track) -> Path:
@@ -35,21 +35,24 @@ def unfinished_file(folder: Path, track: Track) -> Path:
     return folder / ASKED.format(scheme=track.scheme, seed=track.seed)
 
 
-def as_text(round_index: int, tries: dict[int, int], at_worst: Sequence[ReleaseEvent]) -> bytes:
+def as_text(round_index: int, asked: dict[str, dict[int, int]], at_worst: Sequence[ReleaseEvent]) -> bytes:
     """The content of that file."""
     rows = [event_row(event) for event in at_worst]
     events = [[*words, arrays.hex()] for *words, arrays in rows if isinstance(arrays, bytes)]
-    return json.dumps({"round": round_index, "tries": list(tries.items()), "at_worst": events}).encode()
+    counts = {exchange: list(each.items()) for exchange, each in asked.items()}
+    return json.dumps({"round": round_index, "asked": counts, "at_worst": events}).encode()
 
 
 def read_unfinished(path: Path) -> Unfinished | None:
     """What the file says; None if there is none."""
     try:
         held = json.loads(path.read_bytes())
-        tries = {int(device): int(asked) for device, asked in held["tries"]}
+        # At first the file had tries, each with a question in every exchange.
+        counts = held["asked"] if "asked" in held else dict.fromkeys(("gradient", "update"), held["tries"])
+        asked = {str(name): {int(device): int(count) for device, count in each} for name, each in counts.items()}
         events = [event_of(words, bytes.fromhex(arrays)) for *words, arrays in held["at_worst"]]
-        return Unfinished(int(held["round"]), tries, events)
+        return Unfinished(int(held["round"]), asked, events)
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise damaged(path, "it does not say who was asked") from None
