@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import logging.handlers
 import os
@@ -19,9 +20,11 @@ def note(folder: Path, what: str, error: BaseException | None = None) -> None:
         os.chmod(folder / LOG, 0o600)
     except OSError:
         return
+    handler.handleError = lambda record: None  # type: ignore[method-assign]  # it would print the record's trace
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     trace = None if error is None else (type(error), error, error.__traceback__)
     try:
         handler.handle(logging.LogRecord(LOG, logging.ERROR, "", 0, what, None, trace))
     finally:
-        handler.close()
+        with contextlib.suppress(OSError):
+            handler.close()

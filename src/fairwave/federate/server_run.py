@@ -28,7 +28,7 @@ from fairwave.federate.step_charges import Asked
 from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.private_files import replace_file
-from fairwave.runs.database import damaged, locked
+from fairwave.runs.database import damaged, locked, writing
 from fairwave.runs.folder import (
     DEVICES,
     FEDERATION,
@@ -121,7 +121,8 @@ class ServerRun:
         """
         path = self.folder / SECRET
         if not path.exists():
-            replace_file(path, secrets.token_bytes(32))
+            with writing(path):
+                replace_file(path, secrets.token_bytes(32))
         held = path.read_bytes()
         if len(held) != 32:
             raise damaged(path, f"{len(held)} bytes, not 32")
@@ -151,7 +152,9 @@ class ServerRun:
         counts = asked.setdefault(str(phase), {})
         for device in devices:
             counts[device] = counts.get(device, 0) + 1
-        replace_file(unfinished_file(self.folder, track), as_text(number, asked, at_worst(asked)))
+        path = unfinished_file(self.folder, track)
+        with writing(path):
+            replace_file(path, as_text(number, asked, at_worst(asked)))
         return asked
 
     def asked(self, track: Track, number: int) -> dict[str, dict[int, int]]:
@@ -171,9 +174,10 @@ class ServerRun:
     ) -> None:
         """Store a round; its model is written first, so that a stored round always has one."""
         round_name = f"-round-{number + 1}" if self._agreement.settings.keep_models == "all" else ""
-        (self.folder / MODELS).mkdir(exist_ok=True)
         model = self.folder / MODELS / f"{track.scheme}-{track.seed}{round_name}.npz"
-        replace_file(model, _as_npz(named_arrays(server.global_params)))
+        with writing(model):
+            model.parent.mkdir(exist_ok=True)
+            replace_file(model, _as_npz(named_arrays(server.global_params)))
         self.store.append(track, number, arrays, releases, pack_state(server), ended=ended)
         unfinished_file(self.folder, track).unlink(missing_ok=True)
 
@@ -202,9 +206,10 @@ class ServerRun:
 def log_line(folder: Path, event: str, **details: object) -> dict[str, Any]:
     """A line of a federation's log: one JSON object, written at once."""
     line = {"time": round(time.time(), 3), "event": event, **details}
-    rotate_log(folder)
-    with (folder / LOG).open("a", encoding="utf-8") as handle:
-        handle.write(json.dumps(line, allow_nan=False) + "\n")
+    with writing(folder / LOG):
+        rotate_log(folder)
+        with (folder / LOG).open("a", encoding="utf-8") as handle:
+            handle.write(json.dumps(line, allow_nan=False) + "\n")
     return line
 
 

@@ -88,6 +88,18 @@ def failures(path: Path) -> Iterator[None]:
         raise damaged(path, str(error)) from None
 
 
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Failures to write a file beside the run's as ours."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"{path}: cannot be written ({error.strerror}); free some space or make it writable, then start it again: "
+            "every stored round is safe"
+        ) from None
+
+
 def _operational(path: Path, what: str) -> FairwaveError:
     if any(sign in what for sign in _FULL):
         return OutputError(f"{path}: {what}; free some space, then resume: every stored round is safe")
