@@ -21,6 +21,7 @@ from fairwave.federate.agreement import Agreement
 from fairwave.federate.answer_checks import Expected
 from fairwave.federate.connections import Connections
 from fairwave.federate.flower_records import serialised_bytes, task_to_records
+from fairwave.federate.kept_copies import with_needed_copies
 from fairwave.federate.late_answers import Late, LateAnswers
 from fairwave.federate.log_lines import faults_in_words
 from fairwave.federate.messaging import Exchanges, Reply, failure, read
@@ -260,7 +261,8 @@ class Rounds:
         ended = end_reason(point.scenario.run, record, there, affords, ~self._exhausted)
         arrays = as_arrays(record) | self._charges.arrays() | self._also(current, answers, begun)
         events = ledger_events(point, record, number, *(() if charge is None else charge))
-        self._server_run.append(self._track, number, arrays, events, server, ended=ended)
+        kept = with_needed_copies(point, server, number + 1)
+        self._server_run.append(self._track, number, arrays, events, kept, ended=ended)
         for device, (reported, known) in self._charges.restored.items():
             self._server_run.log("restored", device=device, round=number + 1, reported=reported, known=known)
         faults = {f"{phase}: {name}": ids for phase in Phase for name, ids in by_name(current.faults[phase]).items()}

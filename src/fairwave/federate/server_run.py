@@ -42,7 +42,7 @@ from fairwave.runs.folder import (
 )
 from fairwave.runs.history import session_now
 from fairwave.runs.order import Track
-from fairwave.runs.packing import pack_state, unpack_state
+from fairwave.runs.packing import pack_state, rows_of, unpack_state
 from fairwave.runs.plugin_check import refuse_changed_plugins
 from fairwave.runs.store import RunStore
 from fairwave.runs.unfinished import as_text, read_unfinished, unfinished_file
@@ -178,7 +178,8 @@ class ServerRun:
         with writing(model):
             model.parent.mkdir(exist_ok=True)
             replace_file(model, _as_npz(named_arrays(server.global_params)))
-        self.store.append(track, number, arrays, releases, pack_state(server), ended=ended)
+        state = pack_state(server)
+        self.store.append(track, number, arrays, releases, state, ended=ended, spans=rows_of(state))
         unfinished_file(self.folder, track).unlink(missing_ok=True)
 
     def log(self, event: str, **details: object) -> None:

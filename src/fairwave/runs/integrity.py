@@ -1,6 +1,7 @@
 """Digests of a run's content, and the check that everything in the file still matches them.
 
-They form a chain: each round's digest covers the one before, and the checkpoint's covers the round it stands on.
+They form a chain: each round's digest covers the one before, and the checkpoint's covers the round it stands on and the
+digests of its pieces.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from fairwave.runs.database import damaged, failures
 from fairwave.runs.order import Track
+from fairwave.runs.pieces import pieces_are_sound
 
 Row = Sequence[object]
 
@@ -30,6 +32,12 @@ def digest_of(*parts: object) -> bytes:
 def description_digest(described: Mapping[str, str], history: Sequence[Row], plugins: Sequence[Row]) -> str:
     """A digest of the run's own description, its history and its plugins."""
     return digest_of(*sorted(described.items()), *map(tuple, history), *map(tuple, plugins)).hex()
+
+
+def history_and_plugins(connection: sqlite3.Connection) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """The rows of a run's history and plugins that its description's digest covers."""
+    history = connection.execute("SELECT begun, command, machine, versions FROM history ORDER BY session").fetchall()
+    return history, connection.execute("SELECT place, digest FROM plugin ORDER BY place").fetchall()
 
 
 def track_digest(track: Track, fingerprint: bytes, layout: bytes, scenario: str) -> bytes:
@@ -57,7 +65,7 @@ def verify(connection: sqlite3.Connection, path: Path, scenario: str) -> None:
     """Compare everything that can be read with its digest; raise at the first that differs."""
     with failures(path):
         tracks = [Track(*row) for row in connection.execute("SELECT scheme, seed FROM track ORDER BY scheme, seed")]
-        for table in ("round", "release", "checkpoint"):
+        for table in ("round", "release", "checkpoint", "piece"):
             for row in connection.execute(f"SELECT DISTINCT scheme, seed FROM {table}"):
                 if Track(*row) not in tracks:
                     raise damaged(path, f"rows of an unknown track {row} in table {table}")
@@ -101,4 +109,6 @@ def _mismatch(connection: sqlite3.Connection, track: Track, scenario: str) -> st
         (part, number) == (expected, len(rounds) - 1) and stored == part_digest(standing, part, size, content)
         for expected, (part, number, content, stored) in enumerate(parts)
     )
-    return None if whole and bool(rounds) == bool(parts) else "the checkpoint"
+    whole = whole and bool(rounds) == bool(parts)
+    stored_state = b"".join(content for _, _, content, _ in parts)
+    return None if whole and pieces_are_sound(connection, track, stored_state) else "the checkpoint"

@@ -17,7 +17,7 @@ from fairwave.plugins import load_plugins
 from fairwave.privacy.ledger import Ledger
 from fairwave.runs.history import Session
 from fairwave.runs.order import Track
-from fairwave.runs.packing import unpack
+from fairwave.runs.packing import model_in
 from fairwave.runs.session import ended_early, results
 from fairwave.runs.store import RunStore
 from fairwave.scenario.parameters import Scenario
@@ -106,8 +106,7 @@ class Run:
         if checkpoint is None:
             raise ArgumentError(f"{self.folder}: no round of {track.scheme} with seed {track.seed} is stored yet")
         names = names_of(jax.eval_shape(model_of(self.scenario.learning).init, jax.random.key(0)))
-        arrays = unpack(checkpoint)  # its first leaves are the access point's model
-        return {name: arrays[str(index)] for index, name in enumerate(names)}
+        return model_in(checkpoint, names)
 
     def _track(self, scheme: str, seed: int | None) -> Track:
         track = Track(scheme, self.seeds[0] if seed is None else seed)

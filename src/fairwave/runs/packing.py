@@ -14,7 +14,7 @@ from fairwave.double_precision import double_precision
 from fairwave.engine.model_copies import Copies
 from fairwave.engine.round_record import Arrays
 from fairwave.engine.state import ServerState, State
-from fairwave.learning.named_arrays import named_arrays, names_of
+from fairwave.learning.named_arrays import NamedArrays, named_arrays, names_of
 from fairwave.policy.effort import finite_log
 from fairwave.privacy.ledger import ReleaseEvent
 
@@ -24,6 +24,10 @@ _WORDS = ("content", "sender", "audience", "basis", "proven_sensitivity")
 """The parts of a ledger event that are no arrays, in the order of the table."""
 PLACES = "places"
 LOG_SCALE = ".log_scale"
+_ROWS = {"copies": 1, "personal_models": 1, "behaviour": 1, "copies_before": 1, "sketches": 2}
+"""Parts of a state that hold something for each device, and how many of their axes say for whom (and since when)."""
+_LEAST_ROW = 256
+"""Bytes of a row below which it is not worth a place of its own."""
 
 
 def pack(arrays: Arrays) -> bytes:
@@ -64,6 +68,19 @@ def pack_state(state: Kept) -> bytes:
     return pack({PLACES: np.asarray(copies.places)} | named_arrays(state))
 
 
+def rows_of(packed: bytes) -> list[tuple[int, int]]:
+    """Where a packed state holds the rows of single devices, which stay the same while nobody asks these."""
+    place, rows = packed.index(b"\n") + 1, []
+    for name, kind, shape in json.loads(packed[:place]):
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
+        axes = max((_ROWS.get(part, 0) for part in name.split(".")), default=0)
+        count = int(np.prod(shape[:axes], dtype=np.int64)) if 0 < axes < len(shape) else 0
+        if count and size >= count * _LEAST_ROW:
+            rows += [(place + row * (size // count), place + (row + 1) * (size // count)) for row in range(count)]
+        place += size
+    return rows
+
+
 @double_precision()
 def unpack_state(content: bytes, like: Kept) -> Kept:
     """A checkpoint with the structure of `like`."""
@@ -78,6 +95,15 @@ def unpack_state(content: bytes, like: Kept) -> Kept:
             raise ValueError(f"a {new.dtype} array of shape {new.shape} where {old.dtype} {old.shape} was expected")
     state: Kept = jax.tree.unflatten(structure, [jax.numpy.asarray(leaf) for leaf in restored])
     return state
+
+
+def model_in(content: bytes, names: Sequence[str]) -> NamedArrays:
+    """The access point's model in a checkpoint of a simulation or a federation, whichever version wrote it."""
+    arrays = unpack(content)
+    if "0" in arrays:  # numbered leaves, the first of which are the model's
+        return {name: arrays[str(index)] for index, name in enumerate(names)}
+    of_model = {held.partition("global_params.")[2]: array for held, array in arrays.items()}
+    return {name: of_model[name] for name in names}
 
 
 def _named(arrays: Arrays, names: Sequence[str]) -> Arrays:

@@ -23,7 +23,7 @@ from fairwave.runs.folder import holds_run, is_federation, last_command, make_fo
 from fairwave.runs.history import session_now
 from fairwave.runs.hosts import TrackAssignment, announce
 from fairwave.runs.order import Order, Track
-from fairwave.runs.packing import pack_state, unpack_state
+from fairwave.runs.packing import pack_state, rows_of, unpack_state
 from fairwave.runs.plugin_check import refuse_changed_plugins
 from fairwave.runs.results import to_dataset
 from fairwave.runs.store import RunStore
@@ -166,7 +166,8 @@ def _keep(
 ) -> None:
     """Store one round, and say so."""
     arrays, events = as_arrays(done.record), ledger_events(cell.access_point, done.record, done.round_index)
-    store.append(track, done.round_index, arrays, events, pack_state(done.state), ended=done.ended)
+    state = pack_state(done.state)
+    store.append(track, done.round_index, arrays, events, state, ended=done.ended, spans=rows_of(state))
     energy.add(arrays)
     loss, accuracy = mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"])
     watch(TrackProgress(track, done.round_index + 1, loss, accuracy, energy.std_j()))

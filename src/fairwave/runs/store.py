@@ -1,7 +1,8 @@
 """A run on disk: one SQLite file, one transaction per round with its metrics, ledger events and checkpoint.
 
 Each round's digest covers its content and the digest of the round before, from the run's own description on, and the
-checkpoint's covers the round it stands on. Whatever is read has been compared with its digest first.
+checkpoint's covers the round it stands on. Of a checkpoint, only what has changed is written. Whatever is read has been
+compared with its digest first.
 """
 
 from __future__ import annotations
@@ -25,10 +26,18 @@ from fairwave.private_files import as_private_as_its_folder
 from fairwave.registry import Origin
 from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failures
 from fairwave.runs.history import Session
-from fairwave.runs.integrity import description_digest, part_digest, round_digest, track_digest, verify
-from fairwave.runs.migrations import FORMAT, migrated
+from fairwave.runs.integrity import (
+    description_digest,
+    history_and_plugins,
+    part_digest,
+    round_digest,
+    track_digest,
+    verify,
+)
+from fairwave.runs.migrations import FORMAT, migrated, readable
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import event_of, event_row, pack, unpack
+from fairwave.runs.pieces import Span, keep_pieces, read_whole, taken_apart
 from fairwave.runs.plugin_check import plugins_of
 from fairwave.runs.salt import DATA, keyed, make_salt
 from fairwave.runs.salt import FILE as SALT
@@ -85,14 +94,15 @@ class RunStore:
         check(self._connection, self.path)
         with failures(self.path):
             described = dict(self._connection.execute("SELECT name, value FROM run ORDER BY name"))
-        stored_format = described.get("format", "")
+        number = readable(self.path, described.get("format", ""))
         with failures(self.path):
-            self._connection = migrated(self._connection, self.path, stored_format, write=self._write)
-            described = dict(self._connection.execute("SELECT name, value FROM run ORDER BY name"))
             stored = described.pop("digest", "")
-            expected = description_digest(described, *_history_and_plugins(self._connection))
+            expected = description_digest(described, *history_and_plugins(self._connection))
         if stored != expected:
             raise damaged(self.path, "its description does not match its digest")
+        with failures(self.path):
+            self._connection = migrated(self._connection, number, write=self._write)
+            described = dict(self._connection.execute("SELECT name, value FROM run WHERE name <> 'digest'"))
         verify(self._connection, self.path, described["scenario"])
         return described
 
@@ -169,12 +179,12 @@ class RunStore:
     def history(self) -> list[Session]:
         """Every time that the run was worked on, the oldest first."""
         with failures(self.path):
-            return [Session(*row) for row in _history_and_plugins(self._connection)[0]]
+            return [Session(*row) for row in history_and_plugins(self._connection)[0]]
 
     def plugins(self) -> list[Origin]:
         """The plugins that the run uses."""
         with failures(self.path):
-            return [Origin(*row) for row in _history_and_plugins(self._connection)[1]]
+            return [Origin(*row) for row in history_and_plugins(self._connection)[1]]
 
     def begin(self, track: Track, fingerprint: bytes, layout: Arrays) -> None:
         """Register a track, and make sure that it reads what all others of the run have read."""
@@ -205,8 +215,12 @@ class RunStore:
         state: bytes,
         *,
         ended: EndReason | None,
+        spans: Sequence[Span] = (),
     ) -> None:
-        """Store one round whole: metrics, ledger events and the checkpoint to go on from."""
+        """Store one round whole: metrics, ledger events and the checkpoint to go on from.
+
+        `spans` are the parts of the state that may be the same as in the round before, and are then not written again.
+        """
         reason = None if ended is None else str(ended)
         summary = (
             mean_of_participants(arrays["loss"]),
@@ -214,6 +228,7 @@ class RunStore:
             float(arrays["test_accuracy"]),
         )
         content, events = pack(arrays), [event_row(event) for event in releases]
+        rest, pieces = taken_apart(state, spans)
         digest = round_digest(self._standing(track, number), number, content, (*summary, reason), events)
         with failures(self.path):
             execute = self._connection.execute
@@ -225,12 +240,13 @@ class RunStore:
                 )
                 for event in events:
                     execute("INSERT INTO release VALUES (?,?,?,?,?,?,?,?,?)", (*track, number, *event))
+                keep_pieces(self._connection, track, pieces)
                 execute("DELETE FROM checkpoint WHERE scheme = ? AND seed = ?", track)
-                for part, start in enumerate(range(0, len(state), PART)):
-                    piece = state[start : start + PART]
+                for part, start in enumerate(range(0, len(rest), PART)):
+                    content_of_part = rest[start : start + PART]
                     execute(
                         "INSERT INTO checkpoint VALUES (?,?,?,?,?,?)",
-                        (*track, part, number, piece, part_digest(digest, part, len(state), piece)),
+                        (*track, part, number, content_of_part, part_digest(digest, part, len(rest), content_of_part)),
                     )
                 execute("COMMIT")
             except BaseException:
@@ -254,10 +270,7 @@ class RunStore:
     def checkpoint(self, track: Track) -> bytes | None:
         """The state after the last stored round."""
         with failures(self.path):
-            rows = self._connection.execute(
-                "SELECT content FROM checkpoint WHERE scheme = ? AND seed = ? ORDER BY part", track
-            ).fetchall()
-        return b"".join(row[0] for row in rows) if rows else None
+            return read_whole(self._connection, track)
 
     def records(self, track: Track) -> list[Arrays]:
         """All stored rounds of a track."""
@@ -336,10 +349,5 @@ def _describe(
         connection.execute("INSERT INTO history (begun, command, machine, versions) VALUES (?,?,?,?)", row)
     for origin in plugins:
         connection.execute("INSERT OR REPLACE INTO plugin VALUES (?, ?)", (origin.place, origin.digest))
-    digest = description_digest(described, *_history_and_plugins(connection))
+    digest = description_digest(described, *history_and_plugins(connection))
     connection.executemany("INSERT INTO run VALUES (?, ?)", {**described, "digest": digest}.items())
-
-
-def _history_and_plugins(connection: sqlite3.Connection) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    history = connection.execute("SELECT begun, command, machine, versions FROM history ORDER BY session").fetchall()
-    return history, connection.execute("SELECT place, digest FROM plugin ORDER BY place").fetchall()

@@ -13,8 +13,9 @@ import fairwave
 from fairwave.engine.end_reasons import EndReason
 from fairwave.errors import StoreError
 from fairwave.runs import migrations, store
-from fairwave.runs.integrity import description_digest
+from fairwave.runs.integrity import description_digest, history_and_plugins
 from fairwave.runs.order import Track
+from fairwave.runs.packing import rows_of
 
 FILES = sorted((Path(__file__).parents[2] / "data").glob("run-format-*.sqlite"))
 
@@ -59,7 +60,7 @@ def test_an_older_format_is_migrated_in_memory_and_the_file_stays(folder: Path, 
         connection.execute("ALTER TABLE history ADD COLUMN host TEXT NOT NULL DEFAULT ''")
         connection.execute(f"UPDATE run SET value = '{migrations.FORMAT}' WHERE name = 'format'")
         described = dict(connection.execute("SELECT name, value FROM run WHERE name <> 'digest'"))
-        digest = description_digest(described, *store._history_and_plugins(connection))
+        digest = description_digest(described, *history_and_plugins(connection))
         connection.execute("UPDATE run SET value = ? WHERE name = 'digest'", (digest,))
 
     before = (folder / "run.sqlite").read_bytes()
@@ -68,6 +69,33 @@ def test_an_older_format_is_migrated_in_memory_and_the_file_stays(folder: Path, 
     with fairwave.open_run(folder) as run:
         assert np.isfinite(run.results["loss"]).all()
     assert (folder / "run.sqlite").read_bytes() == before
+
+
+def test_a_writer_migrates_the_file_and_goes_on_with_it(folder: Path):
+    track = Track("proposed", 7)
+    reader = store.RunStore(folder)
+    before, records = reader.checkpoint(track), reader.records(track)
+    reader.close()
+    writer = store.RunStore(folder, write=True)
+    assert writer.about["format"] == str(migrations.FORMAT)
+    assert writer.checkpoint(track) == before
+    assert before is not None
+    writer.append(track, 2, records[1], [], before, ended=None, spans=rows_of(before))
+    writer.close()
+    with sqlite3.connect(folder / "run.sqlite") as connection:
+        assert connection.execute("SELECT value FROM run WHERE name = 'format'").fetchone() == (str(migrations.FORMAT),)
+    again = store.RunStore(folder)
+    assert (again.summary(track).rounds, again.checkpoint(track)) == (3, before)
+    again.close()
+
+
+def test_damage_to_an_old_description_is_found_before_it_is_migrated(tmp_path: Path):
+    shutil.copy(FILES[0], tmp_path / "run.sqlite")
+    with sqlite3.connect(tmp_path / "run.sqlite") as connection:
+        connection.execute("UPDATE run SET value = '9' WHERE name = 'rounds'")
+    for write in (False, True):
+        with pytest.raises(StoreError, match="its description does not match its digest"):
+            store.RunStore(tmp_path, write=write)
 
 
 @pytest.mark.parametrize("stored", ["5", "99", "new"])

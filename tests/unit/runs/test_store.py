@@ -48,7 +48,8 @@ def filled(folder: Path, rounds: int = 4, state_bytes: int = 9_000) -> Path:
         store.begin(track, b"data", {"distance_m": np.arange(3.0)})
         for number in range(rounds):
             state = np.random.default_rng(number).bytes(state_bytes)
-            store.append(track, number, arrays(number), [event(number)], state, ended=None)
+            spans = ((50, 3_000), (3_000, 6_000)) if state_bytes > 6_000 else ()
+            store.append(track, number, arrays(number), [event(number)], state, ended=None, spans=spans)
     store.close()
     return folder
 
@@ -159,6 +160,10 @@ def test_a_truncated_file_is_refused(tmp_path: Path, keep: int):
         "UPDATE history SET command = 'fairwave run another'",
         "DELETE FROM history",
         "INSERT INTO plugin VALUES ('mine.py', 'digest')",
+        "UPDATE piece SET content = x'00' WHERE scheme = 'proposed'",
+        "DELETE FROM piece WHERE scheme = 'proposed'",
+        "INSERT INTO piece VALUES ('proposed', 0, x'00', x'00')",
+        "UPDATE piece SET scheme = 'another' WHERE scheme = 'proposed'",
     ],
 )
 def test_a_tidy_forgery_is_refused(tmp_path: Path, change: str):
