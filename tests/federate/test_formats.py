@@ -13,7 +13,7 @@ import pytest
 
 from fairwave.data import sources
 from fairwave.errors import FederationError
-from fairwave.federate import client_app
+from fairwave.federate import answering
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.client_app import app_of
 from fairwave.federate.client_state import DIGEST, FORMAT, ClientStateFile
@@ -107,7 +107,7 @@ def test_a_federation_of_the_version_before_goes_on(tmp_path: Path, monkeypatch:
     store.close()
     # The scenario names its data by the path that they had when the run began.
     own = sources.load("data.npz")
-    monkeypatch.setattr(client_app, "load", lambda source: own)
+    monkeypatch.setattr(answering, "load", lambda source: own)
     monkeypatch.setattr(sources, "load", lambda source: own)
     federate_in_process(agreed, Path("run"), "test", app=app_of(lambda: agreed, Path("run/devices")))
     after = outcome(Path("run"))

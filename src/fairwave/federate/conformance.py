@@ -30,11 +30,12 @@ from fairwave.federate.flower_records import (
     task_to_records,
     value,
 )
-from fairwave.federate.protocol import VERSION, Answer, Phase, Reason, Status, Task
+from fairwave.federate.protocol import VERSION, Answer, Phase, Reason, Status, Task, new_ask
 from fairwave.federate.task_checks import agreement_digest
 from fairwave.keys import Stream, device_key, run_key
 from fairwave.learning.models import model_of
 from fairwave.learning.named_arrays import flattened, named_arrays
+from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.faults import Fault
 
 Ask: TypeAlias = Callable[[str, RecordDict], RecordDict | None]
@@ -82,6 +83,7 @@ class Conformance:
             mean_gradient=None,
         )
         self._good: list[Answer] = []
+        self._counts = mode_of(scenario.privacy).counts_steps
 
     def run(self) -> Iterator[Check]:
         """Ask everything; a rule that is broken does not keep the others from being checked."""
@@ -175,12 +177,12 @@ class Conformance:
             self._is_stale(self._second())
 
     def _is_stale(self, task: Task) -> None:
-        answer = self._answer(task_to_records(task), task.phase)
+        answer = self._answer(_asked_anew(task), task.phase)
         if answer.status is not Status.STALE or answer.values is not None:
             raise Broken(f"status '{answer.status}', not 'stale'")
 
     def _answers(self, task: Task) -> None:
-        answer = self._answer(task_to_records(task), task.phase)
+        answer = self._answer(_asked_anew(task), task.phase)
         fault = fault_in(answer, dataclasses.replace(self._expected, round=task.round))
         if fault is not Fault.NONE:
             raise Broken(f"the answer is no good: {fault.name.lower()} (reason '{answer.reason}')")
@@ -191,7 +193,7 @@ class Conformance:
     def _repeats(self, task: Task) -> None:
         if not self._good:
             raise Broken("there is no good answer to compare with")
-        again, before = self._answer(task_to_records(task), task.phase), self._good[-1]
+        again, before = self._answer(_asked_anew(task), task.phase), self._good[-1]
         if again.status is not before.status or not _same(again.values, before.values):
             raise Broken("the answers differ: that would be a second release of the same data")
 
@@ -199,8 +201,19 @@ class Conformance:
         for earlier, later in zip(self._good, self._good[1:], strict=False):
             if later.spent < earlier.spent or later.gradients < earlier.gradients:
                 raise Broken("it reports fewer steps or gradients than before")
+            if self._counts and _answered(later) <= _answered(earlier):
+                raise Broken("it does not count the questions that it has answered")
             if later.state_name != earlier.state_name:
                 raise Broken("it changes the name of its state")
+
+
+def _asked_anew(task: Task) -> RecordDict:
+    """A task as another question, even if it asks for the same."""
+    return task_to_records(dataclasses.replace(task, ask=new_ask()))
+
+
+def _answered(answer: Answer) -> int:
+    return answer.update_asks + answer.gradient_asks
 
 
 def task_of_version(task: Task, version: int) -> RecordDict:

@@ -72,6 +72,11 @@ class Reason(enum.StrEnum):
     """Anything else."""
 
 
+def new_ask() -> int:
+    """A number for one question."""
+    return 1 + secrets.randbits(62)
+
+
 @dataclasses.dataclass(frozen=True)
 class Task:
     """What the access point asks of one device."""
@@ -94,7 +99,7 @@ class Task:
     """The device's copy of the model, in the first exchange of a round."""
     mean_gradient: np.ndarray | None
     """In the second exchange of a round; left out if no gradient arrived."""
-    ask: int = dataclasses.field(default_factory=lambda: 1 + secrets.randbits(62))
+    ask: int = dataclasses.field(default_factory=new_ask)
     """A number of this question alone, by which a device tells a second question from one that was delivered twice."""
 
 

@@ -169,7 +169,11 @@ class RunStore:
 
     def extend(self, order: Order, session: Session, *, about: Mapping[str, str] | None = None) -> None:
         """Change the order to one that asks for more of the same, and note the session; stored rounds stay."""
-        self._described = self._described | _order_as_text(order) | dict(about or {})
+        wanted = _order_as_text(order)
+        if wanted["scenario"] == self._scenario().model_dump_json():
+            # The text stays as it is, since digests of tracks cover it: a later version may write it with more fields.
+            wanted["scenario"] = self._described["scenario"]
+        self._described = self._described | wanted | dict(about or {})
         with failures(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("DELETE FROM run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import sqlite3
 from pathlib import Path
@@ -13,6 +14,7 @@ import fairwave
 from fairwave.engine.end_reasons import EndReason
 from fairwave.errors import StoreError
 from fairwave.runs import migrations, store
+from fairwave.runs.history import session_now
 from fairwave.runs.integrity import description_digest, history_and_plugins
 from fairwave.runs.order import Track
 from fairwave.runs.packing import rows_of
@@ -80,6 +82,7 @@ def test_a_writer_migrates_the_file_and_goes_on_with_it(folder: Path):
     assert writer.about["format"] == str(migrations.FORMAT)
     assert writer.checkpoint(track) == before
     assert before is not None
+    writer.extend(dataclasses.replace(writer.order, rounds=9), session_now("test"))  # the scenario has more fields now
     writer.append(track, 2, records[1], [], before, ended=None, spans=rows_of(before))
     writer.close()
     with sqlite3.connect(folder / "run.sqlite") as connection:
