@@ -1,8 +1,8 @@
 """How soon Flower's grid looks again for a part of a reply that a device is just uploading.
 
 Flower waits for a second. An upload of a small model takes a tenth of that, so that with ten devices nearly every
-exchange would take a second longer. Like `fleet_link` and `control_link`, this reaches into modules that Flower does not
-document.
+exchange would take a second longer. Like `fleet_link` and `control_link`, this reaches into modules that Flower does
+not document.
 """
 
 from __future__ import annotations
