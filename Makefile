@@ -1,6 +1,9 @@
 # Two commands do all: `make run` (the main job) and `make test`. Both create .venv on first use.
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests compile the same programs in many processes: each is compiled once.
+export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.venv/programs
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0.2
 # So that two workers end together.
 LONG := tests/audit/ tests/end_to_end/ tests/conformance/ tests/federate/
 LONGEST_FIRST := $(LONG) $(filter-out $(LONG) tests/__pycache__/ tests/data/ tests/plugins/, $(wildcard tests/*/))
