@@ -21,6 +21,7 @@ from fairwave.federate.deployment import federate_on_loopback
 from fairwave.federate.loopback import Loopback
 from fairwave.federate.processes import descendants
 from fairwave.federate.settings import Settings
+from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.order import Order
 from fairwave.runs.store import RunStore
 from fairwave.scenario.loading import load_scenario
@@ -80,6 +81,8 @@ def main() -> None:
     if given.cohort < given.devices:
         overrides.append(f"cell.participants={given.cohort}")
     scenario = load_scenario(given.preset, overrides)
+    if mode_of(scenario.privacy).proves:
+        scenario = load_scenario(given.preset, [*overrides, "privacy.noise_source=hardened"])
     settings = Settings(telemetry=True, energy="model", deadline_s=120.0, wait_s=600.0)
     order = Order(scenario, ("proposed",), (0,), given.rounds)
     fleets: list[Fleet] = []
