@@ -105,7 +105,11 @@ def _message() -> Message:
     return make_message(metadata, content=content)
 
 
-def test_it_answers_and_asks_again_soon_and_then_less_often(folder: Path, link: FakeLink) -> None:
+def test_it_answers_and_asks_again_soon_and_then_less_often(
+    folder: Path, link: FakeLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1_000.0]
+    monkeypatch.setattr(resident.time, "monotonic", lambda: now[0])
     device = _resident(folder)
     link.messages = [_message()]
     assert device.step() == resident.SOON_S
@@ -113,7 +117,11 @@ def test_it_answers_and_asks_again_soon_and_then_less_often(folder: Path, link: 
     assert len(link.replies[0][HELLO]["signature"]) > 0
     pauses = [device.step() for _ in range(12)]
     assert pauses[0] < 0.3
-    assert 0.8 * 3.0 <= pauses[-1] <= 1.2 * 3.0
+    assert 0.8 <= pauses[-1] <= 1.2
+    for idle_s, longest_s in ((100.0, 5.0), (1_000.0, 15.0)):
+        now[0] = 1_000.0 + idle_s
+        pauses = [device.step() for _ in range(12)]
+        assert 0.8 * longest_s <= pauses[-1] <= 1.2 * longest_s
     assert len(set(pauses[-4:])) == 4  # a fleet does not ask in step
 
 

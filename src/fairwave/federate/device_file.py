@@ -40,8 +40,8 @@ class DeviceFile(Group):
     budget_epsilon: Annotated[float, Field(gt=0.0)] | None = None
     """With budget_delta: what all federations together may spend of its records."""
     budget_delta: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
-    poll_s: Annotated[float, Field(ge=0.1, le=60.0)] = 3.0
-    """Seconds between questions for work while there is none; a fleet of hundreds wants more."""
+    poll_s: Annotated[float, Field(ge=0.1, le=300.0)] = 15.0
+    """Longest pause, in seconds, between questions for work: a device that is asked often makes shorter ones."""
 
 
 class DeviceFolder:

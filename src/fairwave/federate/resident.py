@@ -22,7 +22,11 @@ from fairwave.federate.resident_status import ConnectionStatus, read_status, wri
 
 SOON_S = 0.2
 """First pause after a message: the next exchange of a round is often near."""
-_PAUSES_GROW = 1.5
+_PAUSES_GROW, _OFTEN_S = 1.5, 1.0
+_SHARE_OF_IDLENESS = 0.05
+"""Longest pause, as a share of the time since the last message: a device that is asked often is quick."""
+_IDLE_AT_FIRST_S = 60.0
+"""A device that has just connected asks as one that has had no message for so long: a fleet may connect at once."""
 _FIRST_RETRY_S, _LONGEST_RETRY_S = 1.0, 30.0
 _BEAT = 0.8
 """Share of the heartbeat's interval after which the next one is sent."""
@@ -39,6 +43,7 @@ class Resident:
         before = read_status(self._node.folder)
         self._node_id = None if before is None else before.node
         self._pause_s, self._retries, self._next_beat, self._told_clock = SOON_S, 0, 0.0, False
+        self._last_message = 0.0
 
     @property
     def connected(self) -> bool:
@@ -89,6 +94,7 @@ class Resident:
         finally:
             self._tell_clock(link.clock_offset_s)
         self._link, self._retries, self._pause_s = link, 0, SOON_S
+        self._last_message = time.monotonic() - _IDLE_AT_FIRST_S
         self._next_beat = time.monotonic() + _BEAT * HEARTBEAT_S
         self._write_status(connected=True)
         self._say(f"device {self._node.device}: connected to {self._folder.file.access_point}")
@@ -97,13 +103,14 @@ class Resident:
         assert self._link is not None
         message = self._link.receive()
         if message is None:
-            pause_s = self._pause_s
-            self._pause_s = min(_PAUSES_GROW * pause_s, self._folder.file.poll_s)
+            pause_s, idle_s = self._pause_s, time.monotonic() - self._last_message
+            longest_s = min(max(_OFTEN_S, _SHARE_OF_IDLENESS * idle_s), self._folder.file.poll_s)
+            self._pause_s = min(_PAUSES_GROW * pause_s, longest_s)
             return pause_s * random.uniform(0.8, 1.2)
         begun = time.monotonic()
         content = self._reply_to(message)
         self._link.reply(message, content, time.monotonic() - begun)
-        self._pause_s = SOON_S
+        self._pause_s, self._last_message = SOON_S, time.monotonic()
         return SOON_S
 
     def _reply_to(self, message: Message) -> RecordDict:
