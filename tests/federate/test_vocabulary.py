@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -103,7 +102,6 @@ def test_a_failure_says_one_word(where: str, tmp_path: Path, monkeypatch: pytest
             return honest(answer) if answer.status is Status.FAILED else _quote()
 
     monkeypatch.setattr(owner, name, fails)
-    monkeypatch.setattr(client, "_PROGRAMS", OrderedDict())  # else one that an earlier test has compiled is used
     tapped, settings = Tapped(), REPEATABLE.model_copy(update={"patience": 1})
     agreement = Agreement(tiny(rounds=1), settings)
     app = Meddled(app_of(lambda: agreement, tmp_path / "run" / "devices"), tapped)

@@ -19,7 +19,7 @@ from flwr.app import ConfigRecord, RecordDict
 from fairwave.data.sources import load
 from fairwave.errors import FairwaveError
 from fairwave.federate.agreement import Agreement
-from fairwave.federate.client import DeviceClient
+from fairwave.federate.client import DeviceClient, TrainingPrograms
 from fairwave.federate.device_keys import sign
 from fairwave.federate.device_log import note
 from fairwave.federate.flower_records import HELLO, Unreadable, answer_to_records, task_from_records, value
@@ -45,7 +45,7 @@ class Answering:
         """`home` serves nodes that have none of their own; `keeps_programs` keeps compiled programs in their homes."""
         self._agreement, self._home, self._keeps_programs = agreement, home, keeps_programs
         self._clients = OrderedDict[tuple[str, str, int, int], DeviceClient]()
-        self._load = functools.cache(load)
+        self._load, self._programs = functools.cache(load), TrainingPrograms()
 
     def introduction(self, content: RecordDict, node_of: Callable[[], Node]) -> RecordDict:
         """Say which device this is, and prove it where there is a key."""
@@ -95,6 +95,7 @@ class Answering:
                     node.folder / task.federation / f"{task.scheme}-{task.seed}.state",
                     account=node.account,
                     own_budget=node.budget,
+                    programs=self._programs,
                 )
             own = [each for each in self._clients if each[-1] == node.device]
             for oldest in own[:-MOST_CLIENTS]:

@@ -70,6 +70,7 @@ AGREED, LOCK = "agreement", "lock"
 """Files beside the states of one federation: a digest of what it began with, and the lock of who answers."""
 IN_8_BITS = "in_8_bits"
 """The name under which a state keeps what was sent in 8 bits."""
+MOST_PROGRAMS = 8
 _channel = jax.jit(channel_of, static_argnums=0)
 _prepare = jax.jit(prepare, static_argnums=(0, 1))
 _train = jax.jit(train_device, static_argnums=0)
@@ -77,6 +78,23 @@ _loss = jax.jit(local_loss, static_argnums=0)
 _gradient = jax.jit(gradient_of, static_argnums=(0, 1))
 _sent_in_8_bits = jax.jit(sent_in_8_bits, static_argnums=0)
 _fit_effort = jax.jit(fit_effort, static_argnums=0)
+
+
+class TrainingPrograms:
+    """Local training, compiled; devices of one process whose data have the same shape may share the programs."""
+
+    def __init__(self) -> None:
+        self._held = OrderedDict[object, Callable[..., Trained]]()
+
+    def training(self, training: LocalTraining, shared: SharedInputs, own: TrainingInputs) -> Callable[..., Trained]:
+        """The program for a training and for inputs of these shapes and types."""
+        leaves, structure = jax.tree.flatten((shared, own))
+        which = (training, structure, tuple(jax.typeof(leaf) for leaf in leaves))
+        if which not in self._held:
+            self._held[which] = _train.lower(training, shared, own).compile()
+            while len(self._held) > MOST_PROGRAMS:
+                self._held.popitem(last=False)
+        return self._held[which]
 
 
 class DeviceClient:
@@ -94,10 +112,12 @@ class DeviceClient:
         account: Path | None = None,
         own_budget: Budget | None = None,
         counters: Path = RAPL,
+        programs: TrainingPrograms | None = None,
     ) -> None:
         """`account` is the folder of the privacy account of all federations; left out, one beside the state file."""
         self._scenario, self._scheme, self._model, self._settings = scenario, scheme, model, settings
         self._own, self._index, self._counters = samples, samples.index, counters
+        self._programs = TrainingPrograms() if programs is None else programs
         self._mode = mode_of(scenario.privacy)
         self._exchanges, self._bits = exchanges_gradients(scenario, scheme), scenario.learning.update_bits
         with double_precision():
@@ -275,7 +295,7 @@ class DeviceClient:
         shared = dataclasses.replace(self._shared(state), mean=self._mean_gradient(task))
         own = self._training_inputs(state, plan)
         before = self._loss_of(state.personal_model if self._scheme.personal_models else own.copy, state.round)
-        program = _training_program(self._training, shared, own)  # compiling is neither training time nor energy
+        program = self._programs.training(self._training, shared, own)  # compiling is neither training time nor energy
         with Meter(self._counters) as meter:
             trained: Trained = jax.tree.map(lambda leaf: leaf.block_until_ready(), program(shared, own))
         steps = int(plan.local_iterations) if self._mode.counts_steps else 0
@@ -391,18 +411,3 @@ class DeviceClient:
     def _noise_root(self, state: ClientState) -> Key:
         """Root of batches and noise: the scenario's seed is known to all, so that only simulations use it."""
         return run_key(self._scenario.run.seed if self._settings.noise == "simulation" else state.secret)
-
-
-_PROGRAMS = OrderedDict[object, Callable[..., Trained]]()
-_MOST_PROGRAMS = 8
-
-
-def _training_program(training: LocalTraining, shared: SharedInputs, own: TrainingInputs) -> Callable[..., Trained]:
-    """Local training, compiled; devices of one process whose data have the same shape share the program."""
-    leaves, structure = jax.tree.flatten((shared, own))
-    which = (training, structure, tuple(jax.typeof(leaf) for leaf in leaves))
-    if which not in _PROGRAMS:
-        _PROGRAMS[which] = _train.lower(training, shared, own).compile()
-        while len(_PROGRAMS) > _MOST_PROGRAMS:
-            _PROGRAMS.popitem(last=False)
-    return _PROGRAMS[which]

@@ -11,7 +11,7 @@ from fairwave.data.sources import DataSet
 from fairwave.engine.round_record import Arrays
 from fairwave.engine.server import AccessPoint
 from fairwave.extensions import SCHEMES
-from fairwave.federate.client import DeviceClient
+from fairwave.federate.client import DeviceClient, TrainingPrograms
 from fairwave.federate.client_data import agreed_counts, own_samples
 from fairwave.federate.settings import Settings
 from fairwave.learning.models import model_of
@@ -48,6 +48,7 @@ def device_client(
     *,
     account: Path | None = None,
     own_budget: Budget | None = None,
+    programs: TrainingPrograms | None = None,
 ) -> DeviceClient:
     """One device, with its share of the data, or all of its own; see `DeviceClient` for its account and its budget."""
     scenario = order.seeded(track.seed)
@@ -63,4 +64,5 @@ def device_client(
         state_file,
         account=account,
         own_budget=own_budget,
+        programs=programs,
     )
