@@ -15,7 +15,7 @@ from fairwave.federate.point_folder import ABOUT, POINT
 from fairwave.federate.service_files import write_point_services
 from fairwave.signing import KEY, PUBLIC, make_signing_key
 
-RATE_PER_DEVICE, BURST_PER_DEVICE, CONNECTIONS_PER_DEVICE = 10, 60, 4
+RATE_PER_DEVICE, BURST_PER_DEVICE, CONNECTIONS_PER_DEVICE = 30, 120, 4
 """What the gate lets one device ask: a round takes about 40 requests, and an idle device asks every few seconds."""
 _SCRIPTS = {
     "start.sh": ("superlink.sh", "Starts the access point's SuperLink."),

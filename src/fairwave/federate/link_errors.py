@@ -14,6 +14,7 @@ from fairwave.errors import FederationError
 _PAUSES_S = (0.5, 1.0, 2.0)
 _PASSING = (408, 413, 429)
 """HTTP codes of a gate that is busy."""
+_BUSY = (429, 502, 503, 504)
 _Asked = TypeVar("_Asked")
 _Answered = TypeVar("_Answered")
 
@@ -55,12 +56,16 @@ class named:
 
 
 def persistently(request: Callable[[_Asked], _Answered], content: _Asked) -> _Answered:
-    """Make a request that may be repeated, again if the connection breaks: a message is not lost with it."""
+    """Make a request that may be repeated, again if the connection breaks or the gate is busy: no message is lost then."""
     for pause_s in _PAUSES_S:
         try:
             return request(content)
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code not in _BUSY:
+                raise
         except httpx.TransportError:
-            time.sleep(pause_s)
+            pass
+        time.sleep(pause_s)
     return request(content)
 
 
