@@ -56,7 +56,7 @@ class named:
 
 
 def persistently(request: Callable[[_Asked], _Answered], content: _Asked) -> _Answered:
-    """Make a request that may be repeated, again if the connection breaks or the gate is busy: no message is lost then."""
+    """Make a request that may be repeated; again, if the connection breaks or the gate is busy."""
     for pause_s in _PAUSES_S:
         try:
             return request(content)
