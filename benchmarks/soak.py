@@ -172,10 +172,11 @@ def _tell(folder: Path, trouble: Trouble, met: Counter) -> None:
     print(f"rounds: {len(records)}; the last one with all devices")
     print(f"faults made: {dict(sorted(trouble.made.items()))}")
     print(f"faults met: {dict(sorted(met.items()))}")
-    tenth = max(1, len(trouble.looks) // 10)
-    for name in trouble.looks[0]:
-        first = max(look[name] for look in trouble.looks[tenth : 2 * tenth + 1])
-        last = max(look[name] for look in trouble.looks[-tenth:])
+    looks = trouble.looks
+    tenth = max(1, len(looks) // 10)
+    for name in looks[0] if looks else ():
+        first = max(look[name] for look in looks[tenth : 2 * tenth + 1] or looks)
+        last = max(look[name] for look in looks[-tenth:])
         print(f"{name}: {first:.1f} after a tenth of the time, {last:.1f} at the end")
     below = []
     for device, steps in enumerate(records[-1]["charged_steps"]):
