@@ -34,12 +34,20 @@ def noised(source: Source, values: Values, std: Scalar | float, key: Key) -> Val
     """Values plus Gaussian noise of that std; the key serves the seeded source only."""
     if source == "simulation":
         return values + (std * standard_normal(key, values.shape)).astype(values.dtype)
-    # JAX calls the host from threads of its own, in which double precision is off: numbers would arrive rounded. As
-    # words of 32 bits they arrive as they are, whatever the thread's settings.
-    words, exact_std = _as_words(values.astype(jnp.float64)), _as_words(jnp.asarray(std, jnp.float64))
+    return on_host_noised(source, [values], std)[0]
+
+
+def on_host_noised(source: Source, parts: list[Values], std: Scalar | float) -> list[Values]:
+    """The same for several arrays, with noise that the host draws in one call."""
+    # JAX calls the host from threads of its own, in which double precision is off: such numbers would arrive rounded.
+    # As words of 32 bits they arrive as they are, whatever the thread's settings.
+    words = [part if part.dtype == jnp.float32 else _as_words(part.astype(jnp.float64)) for part in parts]
     on_host = functools.partial(_called_back, _ON_HOST[source])
-    given = io_callback(on_host, jax.typeof(words), words, exact_std)
-    return jax.lax.bitcast_convert_type(given, jnp.float64).astype(values.dtype)
+    given = io_callback(on_host, [jax.typeof(part) for part in words], words, _as_words(jnp.asarray(std, jnp.float64)))
+    return [
+        part if part.dtype == jnp.float32 else jax.lax.bitcast_convert_type(part, jnp.float64).astype(asked.dtype)
+        for part, asked in zip(given, parts, strict=True)
+    ]
 
 
 def random_bits(source: Source, count: int, key: Key) -> UInt32[Array, " count"]:
@@ -83,12 +91,18 @@ def _as_words(values: Values) -> UInt32[Array, "... 2"]:
     return jax.lax.bitcast_convert_type(values, jnp.uint32)
 
 
-def _called_back(draw: Callable[[np.ndarray, float], np.ndarray], words: Array, std: Array) -> np.ndarray:
-    given = draw(_from_words(words), float(_from_words(std)))
-    return np.ascontiguousarray(given, np.float64)[..., None].view(np.uint32)
+def _called_back(draw: Callable[[np.ndarray, float], np.ndarray], parts: list[Array], std: Array) -> list[np.ndarray]:
+    exact_std = float(_from_words(std))
+    return [_noised_words(draw, np.asarray(part), exact_std) for part in parts]
 
 
-def _from_words(words: Array) -> np.ndarray:
+def _noised_words(draw: Callable[[np.ndarray, float], np.ndarray], part: np.ndarray, std: float) -> np.ndarray:
+    if part.dtype == np.float32:
+        return draw(part.astype(np.float64), std).astype(np.float32)
+    return np.ascontiguousarray(draw(_from_words(part), std), np.float64)[..., None].view(np.uint32)
+
+
+def _from_words(words: Array | np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.asarray(words)).view(np.float64)[..., 0]
 
 

@@ -15,7 +15,14 @@ from scipy.stats import chi2, kstest, laplace, norm
 from fairwave.privacy import exact_noise, hardened_noise
 from fairwave.privacy.exact_noise import PER_STD as EXACT_PER_STD
 from fairwave.privacy.exact_noise import exactly_noised
-from fairwave.privacy.hardened_noise import exactly_moved, grid_step, hardened_noised, moved_by
+from fairwave.privacy.hardened_noise import (
+    HALF_WIDTH,
+    exactly_moved,
+    grid_step,
+    hardened_noised,
+    moved_by_quantile,
+    moved_by_table,
+)
 from fairwave.privacy.noise import floating_point_delta, noised, random_bits, standard_normal
 
 LENGTH = 109_386
@@ -64,7 +71,8 @@ def test_hardened_noise_uses_the_systems_randomness_once_a_value(monkeypatch):
 
     monkeypatch.setattr(hardened_noise.os, "urandom", urandom)
     first, second = hardened_noised(np.zeros(1_000), 1.0), hardened_noised(np.zeros(1_000), 1.0)
-    assert asked == [8_000, 8_000] and (first != second).mean() > 0.9
+    # 16 bits for every value, 32 more for some of them, 256 for hardly any.
+    assert asked.count(2_000) == 2 and sum(asked) < 2 * 2_000 + 2 * 4 * 50 and (first != second).mean() > 0.9
 
 
 def test_released_values_are_on_a_grid_that_follows_from_the_std_alone():
@@ -77,48 +85,89 @@ def test_released_values_are_on_a_grid_that_follows_from_the_std_alone():
     assert (hardened_noised(np.arange(3.0), 0.0) == np.arange(3.0)).all()
 
 
+NEVER, ALWAYS = (0, bytes(32)), (2**32 - 1, b"\xff" * 32)
+"""The ends of an interval, as further bits."""
+
+
+@pytest.mark.parametrize(("std", "rest"), [(1.0, 0.0), (1.3, 0.23), (1.999, -0.48)])
+def test_the_table_decides_only_what_is_beyond_doubt(std, rest):
+    """Of the intervals that are called clear, those next to one in doubt, at the ends of the table and in its middle
+    lead to one cell from end to end, by mpmath; and few are in doubt."""
+    ratio, bits = std / grid_step(std), np.arange(2**16, dtype=np.uint16)
+    moved, doubtful = moved_by_table(bits, np.full(bits.shape, rest), ratio)
+    assert doubtful[[0, -1]].all() and 1e-4 < doubtful.mean() < 5e-3
+    near = np.convolve(doubtful, np.ones(3), "same") > 0
+    near[[1, 2, 2**15 - 1, 2**15, -3, -2]] = True
+    clear = np.flatnonzero(near & ~doubtful)
+    assert clear.size > 100
+    for number in clear.tolist()[:: 1 + clear.size // 150]:
+        ends = {exactly_moved(number, *more, rest, ratio) for more in (NEVER, ALWAYS)}
+        assert ends == {moved[number]}
+
+
 @pytest.mark.parametrize("std", [1.0, 1.3, 1.999])
-@pytest.mark.parametrize("rest", [0.0, 0.03, -0.06])
+@pytest.mark.parametrize("rest", [0.0, 0.24, -0.48])
 def test_double_precision_decides_only_what_is_beyond_doubt(std, rest):
-    """Every border between two grid cells is found by bisection over all 2^52 intervals; around it, an interval is
+    """Every border between two grid cells is found by bisection over all 2^48 intervals; around it, an interval is
     either in doubt or leads to one cell from end to end, by mpmath."""
-    step = grid_step(std)
-    ratio, half = std / step, 2**52
+    ratio = std / grid_step(std)
 
-    def cells(ranks: np.ndarray, sign: int) -> tuple[np.ndarray, np.ndarray]:
-        bits = (ranks.astype(np.uint64) << np.uint64(12)) | np.uint64(sign)
-        return moved_by(bits, np.full(ranks.shape, rest), ratio, step)
+    def cells(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        first, flipped = ranks >> 32, ranks >= 2**47
+        fine = (ranks & (2**32 - 1)).astype(np.uint64)
+        fine = np.where(flipped, 2**32 - 1 - fine, fine)  # bits beyond the middle count from the other end
+        return moved_by_quantile(first.astype(np.uint16), fine.astype(np.uint32), np.full(ranks.shape, rest), ratio)
 
-    for sign in (0, 1):
-        ends = np.linspace(0, half - 1, 4_000).astype(np.int64)
-        low, high = ends[:-1], ends[1:]
-        before = cells(low, sign)[0]
-        for _ in range(45):
-            middle = (low + high) // 2
-            same = cells(middle, sign)[0] == before
-            low, high = np.where(same, middle, low), np.where(same, high, middle)
-        borders = np.unique(high[(high > 2**20) & (cells(high, sign)[0] != before)])
-        ranks = np.unique(np.clip(borders[::7, None] + np.arange(-12, 13)[None, :], 1, half - 2).ravel())
-        moved, doubtful = cells(ranks, sign)
-        assert borders.size > 20 and doubtful.any() and not doubtful.all()
-        for rank, cell in zip(ranks[~doubtful].tolist(), moved[~doubtful].tolist(), strict=True):
-            for more in (bytes(32), b"\xff" * 32):
-                assert exactly_moved((rank << 12) | sign, more, rest, ratio, step) == cell
+    ends = np.linspace(0, 2**48 - 1, 8_000).astype(np.int64)
+    low, high = ends[:-1], ends[1:]
+    before = cells(low)[0]
+    for _ in range(45):
+        middle = (low + high) // 2
+        same = cells(middle)[0] == before
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    borders = np.unique(high[cells(high)[0] != before])
+    around = np.arange(-60, 61, 5)
+    ranks = np.unique(np.clip(borders[::7, None] + around[None, :], 1, 2**48 - 2).ravel())
+    moved, doubtful = cells(ranks)
+    assert borders.size > 40 and doubtful.any() and not doubtful.all()
+    for rank, cell in zip(ranks[~doubtful].tolist(), moved[~doubtful].tolist(), strict=True):
+        fine = rank & (2**32 - 1)
+        fine = 2**32 - 1 - fine if rank >= 2**47 else fine
+        for more in (bytes(32), b"\xff" * 32):
+            assert exactly_moved(rank >> 32, fine, more, rest, ratio) == cell
 
 
-def test_where_there_is_doubt_more_bits_decide(monkeypatch):
-    """The outermost interval reaches to infinity: its values follow the tail, beyond 8.2 std, by the extra bits."""
-    step, ratio = grid_step(1.0), 1.0 / grid_step(1.0)
-    assert moved_by(np.zeros(1, np.uint64), np.zeros(1), ratio, step)[1].all()
+def test_how_far_an_interval_reaches():
+    """The bound on its width holds from the far tail to the middle, and would not with a tenth less."""
+    reaches = []
+    for tail in [1, 2, 3, 10, 10**3, 10**6, 10**10, 2**46, 2**47 - 1]:
+        with mpmath.workdps(40):
+            quantile = [
+                -mpmath.sqrt(2) * mpmath.erfinv(mpmath.mpf(tail + part) / mpmath.mpf(2) ** 47 - 1)
+                for part in (0, 0.5, 1)
+            ]
+            reaches.append(float(max(quantile[0] - quantile[1], quantile[1] - quantile[2]) * tail))
+    assert 0.9 * HALF_WIDTH < max(reaches) < HALF_WIDTH
+
+
+@pytest.mark.parametrize("end", [0, 2**16 - 1])
+def test_where_there_is_doubt_more_bits_decide(end):
+    """The outermost interval reaches to infinity: its values follow the tail, beyond 7.8 std, by the extra bits."""
+    ratio, bits, outward = 1.0 / grid_step(1.0), np.array([end], np.uint16), 1 if end else -1
+    assert moved_by_table(bits, np.zeros(1), ratio)[1].all()
+    assert moved_by_quantile(bits, np.zeros(1, np.uint32), np.zeros(1), ratio)[1].all()
     draw = np.random.default_rng(0)
-    far = [exactly_moved(0, draw.bytes(32), 0.0, ratio, step) for _ in range(200)]
-    assert max(far) < -8.2 * ratio and len(set(far)) > 3
+    far = [outward * exactly_moved(end, 0, draw.bytes(32), 0.0, ratio) for _ in range(200)]
+    assert min(far) > 7.7 * ratio and len(set(far)) > 3
     with mpmath.workdps(60):
-        edge = mpmath.mpf(2) ** -53
-        share = np.mean([cell <= -135 for cell in far])
-        assert ratio == 8 and share == pytest.approx(float(mpmath.ncdf(-134.5 / ratio) / edge), abs=0.15)
+        edge = mpmath.mpf(2) ** -48
+        share = np.mean([cell >= 65 for cell in far])
+        assert ratio == 8 and share == pytest.approx(float(mpmath.ncdf(-64.5 / ratio) / edge), abs=0.15)
+
+
+def test_without_any_randomness_values_move_to_the_end_of_the_tail(monkeypatch):
     monkeypatch.setattr(hardened_noise.os, "urandom", bytes)
-    assert (np.abs(hardened_noised(np.zeros(3), 1.0)) > 15).all()  # no randomness at all: the end of the tail
+    assert (hardened_noised(np.zeros(3), 1.0) < -15).all()
 
 
 def test_what_rounding_costs():
