@@ -1,4 +1,4 @@
-"""What only a federation has to tell: answers that were no good, where the time went, and what uploads took."""
+"""What only a federation has to tell: who was there, answers that were no good, times, and what uploads took."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TIMES = (("gradient_exchange_s", "gradient exchange"), ("update_exchange_s", "u
 
 
 def federation_section(results: xr.Dataset) -> str:
-    """Three tables, or nothing for a simulation."""
+    """Four tables, or nothing for a simulation."""
     if "update_fault" not in results:
         return ""
     caption = (
@@ -26,6 +26,7 @@ def federation_section(results: xr.Dataset) -> str:
     return (
         f'<h3>Federation</h3><p class="caption">{caption}</p>'
         + table(("scheme", "fault", "answers", "devices"), faults)
+        + table(("scheme", "rounds", "devices in all of them", "in fewest", "in none"), _attendance(results))
         + table(("scheme", *(f"{title} (s), median" for _, title in _TIMES)), _times(results))
         + _uplink(results)
     )
@@ -62,6 +63,22 @@ def _faults(results: xr.Dataset) -> list[tuple[object, ...]]:
                 if code and bool(met.any()):
                     who = [str(device) for device in results["device"].values if bool(met.sel(device=device).any())]
                     rows.append((scheme, f"{exchange}: {meaning}", int(met.sum()), ", ".join(who)))
+    return rows
+
+
+def _attendance(results: xr.Dataset) -> list[tuple[object, ...]]:
+    """How many devices took part in every round, the one that did least often, and those that never did.
+
+    A device takes no part where it is not connected, is not drawn, or has no budget or battery left.
+    """
+    rows: list[tuple[object, ...]] = []
+    for scheme in map(str, results["scheme"].values):
+        taken = results["participating"].sel(scheme=scheme).isel(seed=0).dropna("round", how="all")
+        rounds, often = taken.sizes["round"], (taken > 0).sum("round")
+        fewest = int(often.argmin("device"))
+        never = [str(device) for device in results["device"].values if int(often.sel(device=device)) == 0]
+        least = "" if int(often[fewest]) == rounds else f"device {fewest}: {int(often[fewest])}"
+        rows.append((scheme, rounds, int((often == rounds).sum()), least, ", ".join(never)))
     return rows
 
 
