@@ -77,7 +77,7 @@ def _training_forms() -> dict[str, Callable[[], object]]:
     }
 
     def form(protection: Protection | None) -> Callable[[], object]:
-        program = training_program(LocalTraining(model, learning.batch_size, 0.01, 0.0, protection))
+        program = training_program(LocalTraining(model, learning.batch_size, 0.01, 0.0, protection=protection))
         return lambda: jax.block_until_ready(program(shared, own))
 
     return {name: form(protection) for name, protection in protections.items()}

@@ -10,10 +10,10 @@ import re
 import sys
 from pathlib import Path
 
-from fairwave.extensions import BEHAVIOURS, DEFENCES, PRIVACY_MODES, SCHEMES
+from fairwave.extensions import BEHAVIOURS, DATA, DEFENCES, PRIVACY_MODES, SCHEMES
 
 DOCS = Path(__file__).parent
-FILES = (DOCS / "schemes.md", DOCS / "adversaries.md", DOCS / "privacy.md")
+FILES = (DOCS / "schemes.md", DOCS / "adversaries.md", DOCS / "privacy.md", DOCS / "data.md")
 PLACE = re.compile(r"(<!-- list: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -25,6 +25,7 @@ def table(name: str) -> str:
         "schemes": SCHEMES,
         "behaviours": BEHAVIOURS,
         "defences": DEFENCES,
+        "data": DATA,
     }[name]
     builtin = [members[each] for each in members.builtin_names()]
     if name == "defences":

@@ -95,6 +95,10 @@ class Refusal(Exception):
     """What the client does not do, by the word that it says about it."""
 
 
+KNOWN = {"update_bits": 32, "features": "none", "activation": "relu", "optimizer": "sgd", "rate_decay": 1.0}
+"""Parameters of learning of which the client knows one value."""
+
+
 class Client:
     """Answers questions; whatever it sends is written down first, so that the same question gets the same bits."""
 
@@ -104,8 +108,9 @@ class Client:
         scenario = tomllib.loads((agreement / "scenario.toml").read_text())
         self._digests = json.loads((agreement / "digests.json").read_text())
         self._exchanges = scenario["learning"].get("gradient_exchange", True)
-        if scenario["learning"].get("update_bits", 32) != 32:
-            raise SystemExit("learning.update_bits: this example sends 32 bits; set it to 32")
+        for name, known in KNOWN.items():
+            if scenario["learning"].get(name, known) != known:
+                raise SystemExit(f"learning.{name}: this example knows {known} alone; set it to that")
         data, count = load(about.get("data", "mnist")), scenario["data"]["samples_per_device"]
         inputs = torch.from_numpy(data.train_inputs[:count]).float().flatten(1) / 255.0
         labels = torch.from_numpy(data.train_labels[:count]).long()

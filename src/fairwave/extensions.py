@@ -51,9 +51,23 @@ DEFENCES: Registry[Any] = Registry(
     ),
 )
 MODELS: Registry[Any] = Registry(
-    "model", "models", {name: f"fairwave.learning.models:{name}" for name in ("mlp", "softmax", "cnn")}
+    "model",
+    "models",
+    {name: f"fairwave.learning.models:{name}" for name in ("mlp", "softmax", "cnn", "pooled_cnn", "series_cnn")},
 )
-DATA: Registry[Any] = Registry("data set", "data", {"mnist": "fairwave.data.sources:mnist"})
+FEATURES: Registry[Any] = Registry(
+    "kind of features", "features", {name: f"fairwave.learning.features:{name}" for name in ("none", "scattering")}
+)
+DATA: Registry[Any] = Registry(
+    "data set",
+    "data",
+    {
+        "mnist": "fairwave.data.sources:mnist",
+        "fashion-mnist": "fairwave.data.fashion_mnist:fashion_mnist",
+        "cifar10": "fairwave.data.cifar10:cifar10",
+        "har": "fairwave.data.har:har",
+    },
+)
 FADING: Registry[Any] = Registry(
     "law",
     "fading",
@@ -84,7 +98,9 @@ ACCOUNTANTS: Registry[Any] = Registry(
 
 ALL: dict[str, Registry[Any]] = {
     registry.group: registry
-    for registry in (SCHEMES, RULES, BEHAVIOURS, DEFENCES, MODELS, DATA, FADING, PRIVACY_MODES, ACCOUNTANTS)
+    for registry in (
+        *(SCHEMES, RULES, BEHAVIOURS, DEFENCES, MODELS, FEATURES, DATA, FADING, PRIVACY_MODES, ACCOUNTANTS),
+    )
 }
 
 OF_CLASSES = (FADING.group, ACCOUNTANTS.group)

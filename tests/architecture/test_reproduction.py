@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -96,3 +98,9 @@ def test_figures_are_drawn_from_the_run(filler, results, tmp_path):
     filler.draw(results, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"training_loss.svg", "energy.svg"}
     assert "path loss (dB)" in (tmp_path / "energy.svg").read_text("utf-8")
+
+
+def test_the_frontier_is_what_its_rows_say():
+    command = [sys.executable, ROOT / "docs" / "frontier.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -39,7 +39,7 @@ WHERE = {
 
 def flagged(part: str, overrides: tuple[str, ...], folder: Path, seed: int) -> bool:
     """Whether one part of the audit finds fault."""
-    scenario = load_scenario("fair", list(overrides))
+    scenario = load_scenario("fair-mlp", list(overrides))
     verdicts = parts_of(scenario)[part](AuditSetting(scenario, seed, folder / str(seed)))
     return any(verdict.flagged for verdict in verdicts)
 
@@ -53,12 +53,12 @@ def test_faults_are_flagged(name, tmp_path):
 
 @pytest.mark.parametrize("overrides", [(), CENTRAL])
 def test_correct_code_raises_no_alarm(overrides):
-    scenario = load_scenario("fair", list(overrides))
+    scenario = load_scenario("fair-mlp", list(overrides))
     alarms = [f for seed in range(CLEAN) for verdict in audit(scenario, seed) for f in verdict.findings if f.flagged]
     assert alarms == []
 
 
 def test_a_planted_fault_makes_the_command_fail(capsys, monkeypatch):
     with planted("central_noise_halved"):
-        said = fairwave(capsys, monkeypatch, "audit", "fair", "--set", *CENTRAL)
+        said = fairwave(capsys, monkeypatch, "audit", "fair-mlp", "--set", *CENTRAL)
     assert said.code == 6 and "REFUTED" in said.out and "! noise per leaf" in said.out

@@ -163,7 +163,7 @@ def test_wrong_entries_are_refused(entry, said):
 def test_sampling_on_part_of_the_data_would_break_the_proof():
     text = 'cheating.adversaries=[{ behaviour = "part_of_data", devices = [1] }]'
     with pytest.raises(ScenarioError, match="changes how records are sampled"):
-        Order.checked(fairwave.load_scenario("fair", [text]))
+        Order.checked(fairwave.load_scenario("fair-mlp", [text]))
 
 
 def test_the_tutorials_behaviour_works_as_a_plugin(tmp_path):

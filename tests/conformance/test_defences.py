@@ -220,8 +220,8 @@ def test_wrong_settings_are_refused(overrides, said):
 def test_judging_by_others_has_no_proof_in_device_mode():
     change = ["privacy.mode=device", "privacy.max_epsilon=unset", "privacy.noise_multiplier=1"]
     with pytest.raises(ScenarioError, match=r"defences.use: 'validation' judges"):
-        Order.checked(fairwave.load_scenario("fair", change), ("max_power",))
-    Order.checked(fairwave.load_scenario("fair", [*change, "defences.use=[]"]), ("max_power",))
+        Order.checked(fairwave.load_scenario("fair-mlp", change), ("max_power",))
+    Order.checked(fairwave.load_scenario("fair-mlp", [*change, "defences.use=[]"]), ("max_power",))
 
 
 def test_the_documentation_names_every_defence():

@@ -36,7 +36,7 @@ def test_every_snippet_loads_and_shows_itself(title, tmp_path):
     assert scenario(tmp_path, to_toml(chosen)) == chosen
     values = DeviceValues(chosen)
     members = fleet(chosen, values)  # reads the lists and files
-    capacities_j(values, members.device)
+    capacities_j(values, members.device, chosen.learning, np.full(chosen.cell.num_devices, 60))
     presence(values)
 
 

@@ -34,7 +34,7 @@ SCENARIO = [
 
 def scenario(source: str) -> Scenario:
     """What the federation is about, on some data."""
-    return load_scenario("fair", [*SCENARIO, f"data.source={source}"])
+    return load_scenario("fair-mlp", [*SCENARIO, f"data.source={source}"])
 
 
 def write(target: Path) -> None:

@@ -214,7 +214,7 @@ def test_ctrl_c_ends_a_long_plan_with_one_line():
 
 def test_scenario_commands(run):
     listed = run("scenario", "list").out
-    assert all(name in listed for name in ("paper", "paper-clean", "fair", "small"))
+    assert all(name in listed for name in ("paper", "paper-clean", "fair-mlp", "small"))
     shown = run("scenario", "show", "paper", "--set", "radio.bandwidth_hz=1 MHz").out
     assert "bandwidth_hz = 1000000.0" in shown
     assert "radio" in json.loads(run("scenario", "schema").out)["properties"]

@@ -65,7 +65,7 @@ def test_the_papers_mode_never_shows_an_epsilon_that_is_not_called_nominal(cli, 
 @pytest.mark.slow
 def test_what_is_printed_is_what_dp_accounting_gives_for_the_steps_that_were_made(cli, tmp_path):
     folder = tmp_path / "fair"
-    run(cli, folder, "fair", "--set", "data.samples_per_device=300", "--set", "privacy.noise_multiplier=2.5")
+    run(cli, folder, "fair-mlp", "--set", "data.samples_per_device=300", "--set", "privacy.noise_multiplier=2.5")
     said = cli("privacy", folder)
     assert said.code == 0 and "Protected: each training record" in said.out and "protects nobody" in said.out
     store = RunStore(folder)
@@ -98,7 +98,7 @@ ROW = r"\n +(\d+) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+)"
 def test_a_budget_stops_devices_and_then_the_run(cli, tmp_path):
     """A loose budget is never met; a tight one ends the run early, with nobody above it."""
     folder = tmp_path / "tight"
-    said = run(cli, folder, "fair", "--set", "data.samples_per_device=300", "--set", "privacy.max_epsilon=1.5")
+    said = run(cli, folder, "fair-mlp", "--set", "data.samples_per_device=300", "--set", "privacy.max_epsilon=1.5")
     assert "proposed with seed 0 ended after 2 of 3 rounds: no device has privacy budget left" in said.out
     store = RunStore(folder)
     summary = store.summary(Track("proposed", 0))
@@ -116,7 +116,7 @@ def test_noise_at_a_trusted_access_point(cli, tmp_path):
     said = run(
         cli,
         folder,
-        "fair",
+        "fair-mlp",
         "--set",
         "privacy.mode=device",
         "--set",
@@ -158,18 +158,18 @@ def test_noise_at_a_trusted_access_point(cli, tmp_path):
     ],
 )
 def test_what_breaks_a_proof_is_refused_with_its_reason(cli, settings, reason):
-    said = cli("run", "fair", *(word for each in settings for word in ("--set", each)))
+    said = cli("run", "fair-mlp", *(word for each in settings for word in ("--set", each)))
     assert said.code == 2 and reason in said.err and said.err.count("\n") == 1
 
 
 def test_schemes_that_break_a_proof_are_refused(cli):
-    said = cli("run", "fair", "--set", "privacy.mode=device", "--schemes", "proposed")
+    said = cli("run", "fair-mlp", "--set", "privacy.mode=device", "--schemes", "proposed")
     assert said.code == 2 and "choose among max_power, amplifier_cap" in said.err
 
 
 @pytest.mark.slow
 def test_all_means_all_that_keep_the_proof(cli, tmp_path):
-    said = run(cli, tmp_path / "all", "fair", "--set", "data.samples_per_device=60", "--rounds", 1, schemes="all")
+    said = run(cli, tmp_path / "all", "fair-mlp", "--set", "data.samples_per_device=60", "--rounds", 1, schemes="all")
     assert "fair_noise_only" in said.out and "no_privacy" not in said.out
 
 
@@ -179,7 +179,7 @@ def test_a_gradient_exchange_with_noise_is_charged(cli, tmp_path):
     run(
         cli,
         folder,
-        "fair",
+        "fair-mlp",
         "--set",
         "privacy.max_epsilon=unset",
         "--set",
@@ -197,7 +197,7 @@ def test_a_gradient_exchange_with_noise_is_charged(cli, tmp_path):
 @pytest.mark.slow
 def test_a_run_without_a_single_message_has_nothing_to_account_for(cli, tmp_path):
     folder = tmp_path / "outage"
-    run(cli, folder, "fair", "--set", "radio.max_transmit_power_w=1e-12", "--set", "data.samples_per_device=60")
+    run(cli, folder, "fair-mlp", "--set", "radio.max_transmit_power_w=1e-12", "--set", "data.samples_per_device=60")
     assert cli("privacy", folder).code == 0 and cli("report", folder).code == 0
 
 
@@ -208,3 +208,24 @@ def test_audit_says_what_it_found_and_exits_accordingly(cli):
     assert said.out.count("false alarms 1e-06") > 35 and "no false alarms" in said.out
     wrong = cli("audit", "paper")
     assert wrong.code == 2 and "nothing to audit" in wrong.err
+
+
+def test_settings_for_a_budget_are_proposed(cli):
+    few = ("--records", 64, "--set", "run.num_rounds=2", "--epsilon", 8)
+    said = cli("privacy", "plan", "fair", *few)
+    assert said.code == 0
+    assert "epsilon 8 at delta 1e-05, 64 records a device, 2 rounds" in said.out
+    assert "least noise:  fairwave run fair --set learning.batch_size=64 --set learning.learning_rate=" in said.out
+    assert "of 3" in said.err  # progress
+    nothing = cli("privacy", "plan", "paper", "--epsilon", 8)
+    assert nothing.code == 2 and "privacy.mode: 'paper' has no private steps to plan" in nothing.err
+    none_given = cli("privacy", "plan", "paper")
+    assert none_given.code == 2 and "give --epsilon" in none_given.err
+
+
+def test_a_run_called_as_a_command_is_reached_by_the_long_form(cli, tmp_path):
+    said = cli("privacy", "account", tmp_path / "plan")
+    assert said.code != 0 and "no run there" in said.err
+    assert cli("privacy", tmp_path / "nowhere").err == said.err.replace("plan", "nowhere")
+    help_text = cli("privacy", "--help").out
+    assert "account" in help_text and "plan" in help_text

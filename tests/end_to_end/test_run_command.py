@@ -114,7 +114,7 @@ def test_list_show_rm(done, cli, tmp_path):
         (["run", "small", "--seeds", "0-4"], 2, "give whole numbers such as 0..4"),
         (["run", "small", "--seeds", "1,1"], 2, "none twice"),
         (["run", "small", "--rounds", "0"], 2, "run at least one"),
-        (["run", "fair", "--schemes", "no_privacy"], 2, "'no_privacy' trains without noise"),
+        (["run", "fair-mlp", "--schemes", "no_privacy"], 2, "'no_privacy' trains without noise"),
         (["run", "small", "--set", "learning.layer_sizes=[10, 10]"], 2, "make them fit"),
         (["run", "small", "--set", "cell.num_devices=70000"], 2, "gets none of the 60000 samples"),
         (["run", "small", "--set", "data.source=nowhere"], 2, "no data set or file"),

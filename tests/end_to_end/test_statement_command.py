@@ -29,7 +29,7 @@ def cli(capsys, monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return stored(tmp_path / "runs" / "fair", made_up("fair", schemes=("max_power", "proposed"), seeds=(0, 1)))
+    return stored(tmp_path / "runs" / "fair", made_up("fair-mlp", schemes=("max_power", "proposed"), seeds=(0, 1)))
 
 
 def public_key(path: Path) -> bytes:
@@ -94,7 +94,7 @@ def test_unfinished_tries_count_in_text_and_statement(cli, folder: Path, monkeyp
 
 
 def test_a_try_that_came_before_the_first_round_counts_too(cli, tmp_path: Path, monkeypatch):
-    run = made_up("fair")
+    run = made_up("fair-mlp")
     folder = stored(tmp_path / "run", run)
     monkeypatch.setattr(RunStore, "ledgers", lambda self: {})
     assert cli("privacy", folder).code == 5
@@ -109,20 +109,20 @@ REAL = {
     "paper": ("paper", "proposed,max_power", "0", ()),
     "nested": ("paper-clean", "proposed", "0,1", ("privacy.copies=nested",)),
     "broadcast": ("small", "max_power", "0", ("privacy.broadcast=true",)),
-    "provable": ("fair", "proposed,max_power", "0", ()),
-    "more noise": ("fair", "proposed", "0", ("privacy.noise_multiplier=2.5",)),
-    "less noise": ("fair", "max_power", "0,1", ("privacy.noise_multiplier=0.8", "privacy.max_epsilon=unset")),
+    "provable": ("fair-mlp", "proposed,max_power", "0", ()),
+    "more noise": ("fair-mlp", "proposed", "0", ("privacy.noise_multiplier=2.5",)),
+    "less noise": ("fair-mlp", "max_power", "0,1", ("privacy.noise_multiplier=0.8", "privacy.max_epsilon=unset")),
     "exchange": (
-        "fair",
+        "fair-mlp",
         "proposed",
         "0",
         ("privacy.max_epsilon=unset", "learning.gradient_exchange=true", "privacy.exchange_noise_multiplier=6"),
     ),
-    "unequal": ("fair", "proposed", "0", ('data.partition={law="dirichlet", alpha=0.3}', "privacy.max_epsilon=30")),
-    "tight": ("fair", "proposed", "0", ("privacy.max_epsilon=1.5",)),
-    "hardened": ("fair", "max_power", "0", ("privacy.noise_source=hardened",)),
+    "unequal": ("fair-mlp", "proposed", "0", ('data.partition={law="dirichlet", alpha=0.3}', "privacy.max_epsilon=30")),
+    "tight": ("fair-mlp", "proposed", "0", ("privacy.max_epsilon=1.5",)),
+    "hardened": ("fair-mlp", "max_power", "0", ("privacy.noise_source=hardened",)),
     "device": (
-        "fair",
+        "fair-mlp",
         "max_power,amplifier_cap",
         "0,1",
         ("privacy.mode=device", "defences.use=[]", "privacy.noise_multiplier=4", "cell.participants=2"),

@@ -69,7 +69,7 @@ def _federated(kind: str, folder: Path) -> dict[str, object]:
     if kind == "repeatable":
         order, noise = tiny(rounds=ROUNDS), "simulation"
     else:
-        order = tiny("privacy.noise_source=hardened", "privacy.max_epsilon=unset", preset="fair", rounds=ROUNDS)
+        order = tiny("privacy.noise_source=hardened", "privacy.max_epsilon=unset", preset="fair-mlp", rounds=ROUNDS)
         noise = "hardened"
     settings = {"noise": noise, "energy": "model", "deadline_s": 30.0, "patience": 1, "wait_s": 1.0, "quorum": 1.0}
     agreed = Agreement(order, Settings.model_validate(settings))

@@ -84,7 +84,7 @@ def test_agreements_of_other_scenarios_schemes_and_noise_differ() -> None:
         agreement_digest(scenario, TRACK.scheme, "hardened"),
     ]
     assert AGREED not in others
-    fair = tiny(preset="fair").scenario
+    fair = tiny(preset="fair-mlp").scenario
     assert agreement_digest(fair, "proposed", "hardened") != agreement_digest(fair, "max_power", "hardened")
 
 
@@ -207,7 +207,7 @@ def test_measured_energy_is_what_the_device_learns_from(energy: str, tmp_path: P
 def test_where_records_are_protected_nothing_measured_leaves_or_is_learned_from(tmp_path: Path) -> None:
     """Energy and time of private training depend on which records were drawn: the model's energy stands for both."""
     Counter(tmp_path, "intel-rapl:0", 7)
-    order = tiny("privacy.noise_source=hardened", preset="fair")
+    order = tiny("privacy.noise_source=hardened", preset="fair-mlp")
     settings = Settings(telemetry=True, energy="measured")
     client = device_client(order, settings, TRACK, 0, load("mnist"), tmp_path / "own.state")
     client._counters = tmp_path

@@ -53,7 +53,7 @@ def test_the_client_of_fairwave_keeps_every_rule(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_with_private_training_and_one_exchange_too(tmp_path: Path) -> None:
     hardened = ("privacy.noise_source=hardened", "privacy.max_epsilon=unset")
-    assert _broken(tmp_path, _honest, *hardened, preset="fair") == []
+    assert _broken(tmp_path, _honest, *hardened, preset="fair-mlp") == []
 
 
 def _no_signature(kind: str, asked: RecordDict, reply: RecordDict) -> RecordDict:

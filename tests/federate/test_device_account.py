@@ -35,7 +35,7 @@ def _ask(client: DeviceClient, number: int, copy: np.ndarray = COPY, name: str =
 
 
 def _client(folder: Path, *overrides: str, name: str = "state", own: Budget | None = None) -> DeviceClient:
-    order = tiny(*PRIVATE, *overrides, preset="fair", rounds=30)
+    order = tiny(*PRIVATE, *overrides, preset="fair-mlp", rounds=30)
     where = folder / name / "own.state"
     return device_client(order, HARDENED, TRACK, 0, load("mnist"), where, account=folder / "account", own_budget=own)
 
@@ -95,7 +95,7 @@ def test_an_account_is_private_and_holds_no_record(tmp_path: Path) -> None:
 
 def test_two_federations_on_the_same_data_share_one_budget(tmp_path: Path) -> None:
     """Both run to their ends, on the same devices: together they stay within what one was promised."""
-    order = tiny(*PRIVATE, "privacy.max_epsilon=1.5", preset="fair", rounds=30)
+    order = tiny(*PRIVATE, "privacy.max_epsilon=1.5", preset="fair-mlp", rounds=30)
     agreement, home = Agreement(order, HARDENED), tmp_path / "home"
     steps = []
     for name in ("one", "two"):
@@ -114,7 +114,7 @@ def test_a_scenario_that_changes_under_the_same_name_is_refused_by_the_device(tm
     answer = _ask(changed, 1)
     assert (answer.status, answer.reason, answer.values) == (Status.FAILED, Reason.CHANGED_AGREEMENT, None)
     assert _ask(before, 1).status is Status.SENT
-    longer = tiny(*PRIVATE, "privacy.max_epsilon=1.5", preset="fair", rounds=60)
+    longer = tiny(*PRIVATE, "privacy.max_epsilon=1.5", preset="fair-mlp", rounds=60)
     more = device_client(
         longer, HARDENED, TRACK, 0, load("mnist"), tmp_path / "state" / "own.state", account=tmp_path / "account"
     )
@@ -189,7 +189,7 @@ def test_a_deviation_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_another_seed_does_not_hide_a_changed_scenario(tmp_path: Path) -> None:
     """The agreement is the federation's, not that of one of its state files."""
     assert _ask(_client(tmp_path), 0).status is Status.SENT
-    order = tiny(*PRIVATE, "privacy.noise_multiplier=2.0", "run.seed=1", preset="fair", rounds=30)
+    order = tiny(*PRIVATE, "privacy.noise_multiplier=2.0", "run.seed=1", preset="fair-mlp", rounds=30)
     other = device_client(
         order, HARDENED, TRACK, 0, load("mnist"), tmp_path / "state" / "another.state", account=tmp_path / "account"
     )

@@ -92,7 +92,7 @@ def test_a_device_whose_state_cannot_be_written_says_so_and_releases_nothing_unc
 
     monkeypatch.setattr(client_state, "replace_file", runs_out)
     folder = tmp_path / "run"
-    held = federated(tiny(*PRIVATE, preset="fair", rounds=3), folder, HARDENED, meddle)
+    held = federated(tiny(*PRIVATE, preset="fair-mlp", rounds=3), folder, HARDENED, meddle)
     assert sent == [False]
     assert held.records[1]["update_fault"].tolist() == [0, int(Fault.FAILED), 0]
     assert '"device": 1, "why": "state"' in (folder / "federation.jsonl").read_text("utf-8")
@@ -117,7 +117,7 @@ def test_a_device_whose_account_cannot_be_written_releases_nothing(
         return reply
 
     monkeypatch.setattr(device_account, "replace_file", honest)  # put back whatever happens
-    held = federated(tiny(*PRIVATE, preset="fair", rounds=2), tmp_path / "run", HARDENED, meddle)
+    held = federated(tiny(*PRIVATE, preset="fair-mlp", rounds=2), tmp_path / "run", HARDENED, meddle)
     assert held.records[1]["update_fault"].tolist() == [0, int(Fault.FAILED), 0]
 
 

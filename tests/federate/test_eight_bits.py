@@ -113,7 +113,7 @@ def test_gradients_and_updates_travel_as_bytes_and_a_bad_one_is_left_out(tmp_pat
 
 def test_a_device_that_is_asked_again_sends_the_same_bytes(tmp_path: Path) -> None:
     """The answer is kept as it was sent, so that a restart rounds nothing anew."""
-    order = tiny(EIGHT, "privacy.noise_source=hardened", "privacy.max_epsilon=unset", preset="fair")
+    order = tiny(EIGHT, "privacy.noise_source=hardened", "privacy.max_epsilon=unset", preset="fair-mlp")
     settings = REPEATABLE.model_copy(update={"noise": "hardened"})
     copy, sent = np.zeros(7_850, np.float32), []
     for _ in range(2):
@@ -131,7 +131,10 @@ FEW = ("cell.num_devices=2", "data.samples_per_device=200")
 
 @pytest.mark.parametrize(
     ("preset", "overrides"),
-    [("small", SMALL), pytest.param("fair", ("defences.use=[]", "privacy.max_epsilon=unset"), marks=pytest.mark.slow)],
+    [
+        ("small", SMALL),
+        pytest.param("fair-mlp", ("defences.use=[]", "privacy.max_epsilon=unset"), marks=pytest.mark.slow),
+    ],
 )
 def test_plans_charge_what_is_sent(preset: str, overrides: tuple[str, ...], tmp_path: Path) -> None:
     """Within 15 %; in single precision, the wire carries some four times what plans charge."""

@@ -38,7 +38,7 @@ def _fails_once(honest: ClientApp, message: Message, context: Context) -> Messag
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("status") / "run"
-    order = tiny("privacy.noise_source=hardened", preset="fair", rounds=2)
+    order = tiny("privacy.noise_source=hardened", preset="fair-mlp", rounds=2)
     federated(order, folder, Settings(deadline_s=30.0, energy="model"), _fails_once)
     return folder
 
@@ -65,7 +65,7 @@ def test_steps_and_epsilon_are_those_of_the_privacy_account(run: Path) -> None:
         assert device.epsilon == held[device.device].epsilon(account.delta) > 0.0
 
 
-@pytest.mark.parametrize("preset", ["small", "fair"])
+@pytest.mark.parametrize("preset", ["small", "fair-mlp"])
 def test_nothing_is_shown_that_is_not_proved(tmp_path: Path, preset: str) -> None:
     """Mode 'paper' proves nothing, nor does noise from a seed that everybody knows."""
     federated(tiny(preset=preset, rounds=1), tmp_path / "run", REPEATABLE)

@@ -107,8 +107,8 @@ def test_a_federation_of_the_version_before_goes_on(tmp_path: Path, monkeypatch:
     store.close()
     # The scenario names its data by the path that they had when the run began.
     own = sources.load("data.npz")
-    monkeypatch.setattr(answering, "load", lambda source: own)
-    monkeypatch.setattr(sources, "load", lambda source: own)
+    monkeypatch.setattr(answering, "load_for", lambda data, place: own)
+    monkeypatch.setattr(sources, "load_for", lambda data: own)
     federate_in_process(agreed, Path("run"), "test", app=app_of(lambda: agreed, Path("run/devices")))
     after = outcome(Path("run"))
     assert len(after.records) == 4

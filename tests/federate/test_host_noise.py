@@ -65,7 +65,7 @@ def listener(source: str, monkeypatch: pytest.MonkeyPatch) -> Listener:
 @pytest.mark.slow
 @pytest.mark.parametrize("exchange", [(), EXCHANGE], ids=["updates alone", "with gradients"])
 def test_in_a_simulation(source: str, listener: Listener, exchange: tuple[str, ...]) -> None:
-    order = tiny(*SMALL, *exchange, f"privacy.noise_source={source}", preset="fair", rounds=2)
+    order = tiny(*SMALL, *exchange, f"privacy.noise_source={source}", preset="fair-mlp", rounds=2)
     records = [done.record for done in run_rounds(Experiment(order).cell(next(order.tracks())), 2)]
     assert len(records) == 2
     assert np.asarray(records[-1].delivered).any()
@@ -78,7 +78,7 @@ def test_in_a_simulation(source: str, listener: Listener, exchange: tuple[str, .
     [pytest.param((), marks=pytest.mark.slow, id="updates alone"), pytest.param(EXCHANGE, id="with gradients")],
 )
 def test_in_a_federation(source: str, listener: Listener, exchange: tuple[str, ...], tmp_path: Path) -> None:
-    order = tiny(*SMALL, *exchange, f"privacy.noise_source={source}", preset="fair", rounds=2)
+    order = tiny(*SMALL, *exchange, f"privacy.noise_source={source}", preset="fair-mlp", rounds=2)
     held = federated(order, tmp_path / "run", Settings(telemetry=True, energy="model", patience=1))
     assert len(held.records) == 2
     assert held.records[-1]["delivered"].any()
@@ -89,7 +89,7 @@ def test_in_a_federation(source: str, listener: Listener, exchange: tuple[str, .
 @pytest.mark.slow
 def test_at_a_trusted_access_point(source: str, listener: Listener) -> None:
     overrides = ("privacy.mode=device", "privacy.noise_multiplier=2.7", "defences.use=[]")
-    order = tiny(*SMALL, *overrides, f"privacy.noise_source={source}", preset="fair", rounds=2, scheme="max_power")
+    order = tiny(*SMALL, *overrides, f"privacy.noise_source={source}", preset="fair-mlp", rounds=2, scheme="max_power")
     records = [done.record for done in run_rounds(Experiment(order).cell(next(order.tracks())), 2)]
     heard = {2.7 * 1.0 / int(np.asarray(record.delivered).sum()) for record in records}
     assert listener.stds == heard
@@ -124,7 +124,7 @@ def test_the_std_is_exact_in_every_thread() -> None:
 @pytest.mark.slow
 def test_the_command_runs_with_noise_from_the_host_and_exchanged_gradients(tmp_path: Path) -> None:
     overrides = (*TINY, *SMALL, *EXCHANGE, "privacy.noise_source=hardened")
-    command = [sys.executable, "-m", "fairwave", "run", "fair", "--schemes", "proposed", "--rounds", "2"]
+    command = [sys.executable, "-m", "fairwave", "run", "fair-mlp", "--schemes", "proposed", "--rounds", "2"]
     out = ["--out", str(tmp_path / "run"), *as_options(overrides)]
     done = subprocess.run([*command, *out], capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr

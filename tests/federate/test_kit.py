@@ -182,4 +182,4 @@ def test_an_agreement_that_is_wrong_says_where(change: str, words: str, tmp_path
 )
 def test_what_a_federation_cannot_do_is_refused(overrides: tuple[str, ...], settings: Settings, words: str) -> None:
     with pytest.raises(ScenarioError, match=words):
-        Agreement(tiny(*overrides, preset="fair"), settings)
+        Agreement(tiny(*overrides, preset="fair-mlp"), settings)

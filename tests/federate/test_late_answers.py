@@ -149,7 +149,7 @@ def test_every_round_is_the_simulators(name: str, tmp_path: Path) -> None:
 def test_the_ledger_charges_late_steps_once_and_never_below_the_diaries(tmp_path: Path) -> None:
     """A late answer is charged at its worst in the round in which it was asked, and not again when it is found."""
     private = ("privacy.noise_source=hardened", "privacy.max_epsilon=unset", *OFTEN_LATE)
-    order = tiny(*private, preset="fair", rounds=6)
+    order = tiny(*private, preset="fair-mlp", rounds=6)
     settings = HASTY.model_copy(update={"noise": "hardened"})
     agreement = Agreement(order, settings)
     with identity():

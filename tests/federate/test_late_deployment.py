@@ -42,7 +42,7 @@ def test_a_late_update_is_used_when_it_comes(tmp_path: Path) -> None:
             warm.append(int(str(line["round"])))
 
     private = ("privacy.noise_source=hardened", "privacy.max_epsilon=unset", "learning.late_rounds=20")
-    order = tiny(*private, preset="fair", rounds=ROUNDS)
+    order = tiny(*private, preset="fair-mlp", rounds=ROUNDS)
     settings = Settings(quorum=0.3, deadline_s=DEADLINE_S, wait_s=90.0)
     federate_on_loopback(Agreement(order, settings), tmp_path / "run", "test", on_line, _Sleepy)
     held = outcome(tmp_path / "run").records

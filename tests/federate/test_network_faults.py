@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.deployment import federate_on_loopback
+from fairwave.federate.device_file import DeviceFile, DeviceFolder, write_device_file
 from fairwave.federate.loopback import Loopback
+from fairwave.federate.processes import Program, end_all, wait_until
 from fairwave.federate.settings import Settings
 from fairwave.runs.faults import Fault
 from fairwave.runs.folder import DEVICES
@@ -68,12 +72,72 @@ class Faulty(Loopback):
         return self.wire
 
     def start_node(self, device: int) -> None:
-        clock = CLOCK_AHEAD_S if device == 2 else 0.0
-        words = [str(self.node_folder(device)), str(self.plans), str(clock)]
+        self.nodes[device] = self.start_saboteur(self.node_folder(device), CLOCK_AHEAD_S if device == 2 else 0.0)
+
+    def start_saboteur(self, folder: Path, clock_s: float) -> Program:
+        """Start the device of a folder."""
+        words = [str(folder), str(self.plans), str(clock_s)]
         self.environment["SLEEP_S"] = str(self._sleep_s)
-        self.nodes[device] = self._started(
-            [sys.executable, "-m", "tests.federate.saboteur", *words], f"node-{device}.log"
-        )
+        return self._started([sys.executable, "-m", "tests.federate.saboteur", *words], f"{folder.name}.log")
+
+
+class _OldStates:
+    """Device 1 comes back from a backup, and later a copy of it answers in its place: what left it is counted here."""
+
+    DEVICE = 1
+
+    def __init__(self, networks: list[Faulty], run: Path) -> None:
+        """`networks` has one member once the federation runs."""
+        self._networks, self._own, self._kept = networks, run / DEVICES / "device-1", run.parent / "backup"
+        self.unseen = 0
+        """Steps that left the device and are not in its account any more, or never were."""
+
+    def keep(self) -> None:
+        with self._stopped():
+            shutil.copytree(self._own, self._kept)
+
+    def restore(self) -> None:
+        os.killpg(self._networks[0].nodes[self.DEVICE].pid, signal.SIGKILL)
+        self.unseen += left_device(self._own) - left_device(self._kept)
+        shutil.rmtree(self._own)
+        shutil.copytree(self._kept, self._own)
+
+    def clone(self) -> None:
+        """A copy of the device, with its key, answers while the device itself stands still."""
+        done = self._networks[0].plans / "a clone answers"
+        done.touch()
+        threading.Thread(target=self._answer_as_clone, args=(done,), daemon=True).start()
+
+    def _answer_as_clone(self, done: Path) -> None:
+        home, node = self._kept.parent / "clone", self._kept.parent / "node-1"
+        with self._stopped():
+            shutil.copytree(self._own, home / "device-1")
+            shutil.copytree(self._networks[0].node_folder(self.DEVICE), node)
+            told = DeviceFolder(node).file.model_dump() | {"home": str(home)}
+            write_device_file(node, DeviceFile(**told))
+            before = left_device(home / "device-1")
+            other = self._networks[0].start_saboteur(node, 0.0)
+            try:
+                assert wait_until(lambda: left_device(home / "device-1") > before, 90.0)
+            finally:
+                end_all([other])
+        self.unseen += left_device(home / "device-1") - before
+        done.unlink()
+
+    @contextlib.contextmanager
+    def _stopped(self) -> Iterator[None]:
+        pid = self._networks[0].nodes[self.DEVICE].pid
+        os.killpg(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(pid, signal.SIGCONT)
+
+
+def left_device(folder: Path) -> int:
+    """Steps that have left a device, by its own account."""
+    account = json.loads((folder / "account" / "account.json").read_text())
+    return sum(count for *_, count in account["releases"])
 
 
 class _Schedule:
@@ -101,6 +165,7 @@ class _Schedule:
 
 def test_every_device_comes_back_after_every_fault_and_the_ledger_covers_what_left_it(tmp_path: Path) -> None:
     networks: list[Faulty] = []
+    states = _OldStates(networks, tmp_path / "run")
 
     def network(*arguments: object) -> Faulty:
         networks.append(Faulty(*arguments))  # type: ignore[arg-type]
@@ -133,24 +198,28 @@ def test_every_device_comes_back_after_every_fault_and_the_ledger_covers_what_le
             "not a number": plan(1, "nan"),
             "program ends": plan(1, "exit"),
             "late": plan(0, "sleep"),
+            "backup kept": states.keep,
             "handshake cut": cut_handshakes,
             "gate down": close_the_gate,
             "device killed": kill_device,
+            "backup restored": states.restore,
+            "device cloned": states.clone,
             "SuperLink killed": kill_superlink,
         },
         lambda: not list(networks[0].plans.iterdir()),
     )
-    order = tiny("privacy.noise_source=hardened", "privacy.max_epsilon=unset", preset="fair", rounds=200)
+    order = tiny("privacy.noise_source=hardened", "privacy.max_epsilon=unset", preset="fair-mlp", rounds=200)
     settings = Settings(quorum=0.3, deadline_s=DEADLINE_S, patience=30, wait_s=90.0)
     begun = time.monotonic()
     with pytest.raises(_Enough):
         federate_on_loopback(Agreement(order, settings), tmp_path / "run", "test", schedule, network)
     assert time.monotonic() - begun < 500.0
     assert networks[0].cut_wire.cut == 3
-    _check_rounds(schedule, tmp_path / "run")
+    assert states.unseen > 0
+    _check_rounds(schedule, tmp_path / "run", states.unseen)
 
 
-def _check_rounds(schedule: _Schedule, folder: Path) -> None:
+def _check_rounds(schedule: _Schedule, folder: Path, unseen: int) -> None:
     held = outcome(folder).records
     expected = {
         "half-sent reply": (1, {Fault.NO_ANSWER}),
@@ -166,7 +235,9 @@ def _check_rounds(schedule: _Schedule, folder: Path) -> None:
         others = [k for k in range(3) if k != device]
         assert record["delivered"][others].all(), name  # nobody pays for another's fault
         assert float(record["update_exchange_s"]) < DEADLINE_S + 3.0, name
+    for name in ("backup restored", "device cloned"):
+        begun = schedule.fired[name]
+        assert any(each["state_restored"][1] for each in held[begun : begun + 5]), name
     for device in range(3):
-        account = json.loads((folder / DEVICES / f"device-{device}" / "account" / "account.json").read_text())
-        left = sum(count for *_, count in account["releases"])
+        left = left_device(folder / DEVICES / f"device-{device}") + (unseen if device == 1 else 0)
         assert held[-1]["charged_steps"][device] >= left > 0

@@ -57,17 +57,27 @@ def test_other_schemes_agree_too(scheme: str, tmp_path: Path) -> None:
 def test_noise_at_a_trusted_access_point_agrees(scheme: str, tmp_path: Path) -> None:
     """Budgets are of rounds whose update was used, and nobody learns from a score."""
     mode = ("privacy.mode=device", "defences.use=[]", "cell.straggler_probability=0.4", "privacy.max_epsilon=10")
-    order = tiny(*mode, "privacy.clip_norm=0.01", preset="fair", scheme=scheme, rounds=6)
+    order = tiny(*mode, "privacy.clip_norm=0.01", preset="fair-mlp", scheme=scheme, rounds=6)
     stored = federated(order, tmp_path / "run").records
     _agree(tmp_path / "run", stored, order)
 
 
 @pytest.mark.slow
 def test_private_training_and_defences_agree(tmp_path: Path) -> None:
-    order = tiny("privacy.max_epsilon=20", preset="fair", rounds=2)
+    order = tiny("privacy.max_epsilon=20", preset="fair-mlp", rounds=2)
     store = federated(order, tmp_path / "run")
     _agree(tmp_path / "run", store.records, order, frozenset({"loss", "received_loss", "update_norm"}))
     assert np.isnan(store.records[0]["loss"]).all()  # losses are computed from records that a proof protects
+
+
+@pytest.mark.slow
+def test_features_momentum_and_a_decaying_rate_agree(tmp_path: Path) -> None:
+    """Devices compute their own features; the preset 'fair' also sends 8 bits."""
+    features = ("learning.layer_sizes=[3969, 10]", "compute.bits_per_iteration=4e6", "privacy.max_epsilon=unset")
+    training = ("learning.optimizer=momentum", "learning.rate_decay=0.8", "learning.learning_rate=2")
+    order = tiny(*features, *training, preset="fair", rounds=3)
+    store = federated(order, tmp_path / "run")
+    _agree(tmp_path / "run", store.records, order, frozenset({"loss", "received_loss", "update_norm"}))
 
 
 @pytest.mark.slow
@@ -77,7 +87,7 @@ def test_8_bits_agree_where_something_is_proved(mode: str, tmp_path: Path) -> No
     chosen = (f"privacy.mode={mode}", "learning.update_bits=8", "privacy.max_epsilon=20")
     more = ("defences.use=[]", "privacy.clip_norm=0.01") if mode == "device" else ()
     scheme = "max_power" if mode == "device" else "proposed"
-    order = tiny(*chosen, *more, preset="fair", scheme=scheme, rounds=3)
+    order = tiny(*chosen, *more, preset="fair-mlp", scheme=scheme, rounds=3)
     held = federated(order, tmp_path / "run")
     _agree(tmp_path / "run", held.records, order, frozenset({"loss", "received_loss", "update_norm"}))
     if mode == "device":  # on the ledger as without rounding: clip length over the number of updates

@@ -24,16 +24,16 @@ PROVING = ("data.samples_per_device=200", "privacy.max_epsilon=4")
 @pytest.mark.slow
 def test_a_federation_that_proves_keeps_its_salt_and_can_be_verified(tmp_path: Path, capsys, monkeypatch) -> None:
     folder = tmp_path / "run"
-    federated(tiny(*PROVING, preset="fair", rounds=1), folder)
+    federated(tiny(*PROVING, preset="fair-mlp", rounds=1), folder)
     modes = {path.name: path.stat().st_mode & 0o777 for path in (folder, folder / SALT, folder / "run.sqlite")}
     assert modes == {"run": 0o700, SALT: 0o600, "run.sqlite": 0o600}
-    federated(tiny(*PROVING, preset="fair", rounds=2), folder)
+    federated(tiny(*PROVING, preset="fair-mlp", rounds=2), folder)
     said = fairwave(capsys, monkeypatch, "privacy", str(folder), "--format", "json")
     assert said.code == 0, said.err
     verifier().verify(said.out.encode(), None)
     (folder / SALT).unlink()
     with pytest.raises(StoreError, match=r"run.salt: cannot be read"):
-        federated(tiny(*PROVING, preset="fair", rounds=3), folder)
+        federated(tiny(*PROVING, preset="fair-mlp", rounds=3), folder)
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ def test_the_statement_of_an_interrupted_federation_counts_what_was_asked(tmp_pa
             spent[device] = answer_from_records(reply.content).spent
         return reply
 
-    order = tiny("data.samples_per_device=600", "privacy.noise_source=hardened", "defences.use=[]", preset="fair")
+    order = tiny("data.samples_per_device=600", "privacy.noise_source=hardened", "defences.use=[]", preset="fair-mlp")
     settings = Settings(energy="model", deadline_s=30.0, quorum=1.0, patience=2)
     with pytest.raises(FederationError):
         federated(order, tmp_path / "run", settings, fails)

@@ -86,7 +86,7 @@ def test_a_crash_between_aggregation_and_storing_loses_nothing(tmp_path: Path, m
 @pytest.mark.slow
 def test_a_device_asked_the_same_thing_again_sends_the_same_bits(tmp_path: Path) -> None:
     """With noise that nobody can repeat: a second draw would be a second release."""
-    order = tiny(*PRIVATE, preset="fair", rounds=2)
+    order = tiny(*PRIVATE, preset="fair-mlp", rounds=2)
     first, second = Wire(cut_after=3), Wire()
     with pytest.raises(Crash):
         federated(order, tmp_path / "run", HARDENED, first)
@@ -100,7 +100,7 @@ def test_a_device_asked_the_same_thing_again_sends_the_same_bits(tmp_path: Path)
 def test_another_question_in_the_same_round_is_a_second_release(tmp_path: Path) -> None:
     """The crash leaves a device out of the repeated round, so that the mean gradient, and with it training, differs."""
     order = tiny(
-        *PRIVATE, "learning.gradient_exchange=true", "privacy.exchange_noise_multiplier=5", preset="fair", rounds=2
+        *PRIVATE, "learning.gradient_exchange=true", "privacy.exchange_noise_multiplier=5", preset="fair-mlp", rounds=2
     )
     with pytest.raises(Crash):
         federated(order, tmp_path / "run", HARDENED, Wire(cut_after=3))
@@ -124,7 +124,7 @@ def test_another_question_in_the_same_round_is_a_second_release(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_a_device_that_never_comes_back_is_charged_the_most(tmp_path: Path) -> None:
-    order = tiny(*PRIVATE, preset="fair", rounds=2)
+    order = tiny(*PRIVATE, preset="fair-mlp", rounds=2)
     with pytest.raises(Crash):
         federated(order, tmp_path / "run", HARDENED, Wire(cut_after=3))
 

@@ -242,7 +242,7 @@ def _robbed(order: Order, home: Path, device: int) -> ClientApp:
 @pytest.mark.slow
 def test_a_lost_client_state_hides_nothing(tmp_path: Path) -> None:
     """Device 0 loses its client state before every round: each new one begins at 0, and the ledger does not."""
-    order = tiny(*PRIVATE, preset="fair", rounds=3)
+    order = tiny(*PRIVATE, preset="fair-mlp", rounds=3)
     sent: list[int] = []
 
     def forgets(honest: ClientApp, message: Message, context: Context) -> Message:
@@ -262,7 +262,7 @@ def test_a_lost_client_state_hides_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_devices_stop_before_their_budget_by_the_ledger_too(tmp_path: Path) -> None:
     """With its client state gone the device would start over; the access point leaves it what its ledger leaves."""
-    order = tiny("privacy.noise_source=hardened", "privacy.max_epsilon=12", preset="fair", rounds=8)
+    order = tiny("privacy.noise_source=hardened", "privacy.max_epsilon=12", preset="fair-mlp", rounds=8)
 
     def forgets(honest: ClientApp, message: Message, context: Context) -> Message:
         if message.metadata.message_type == "train.update":
@@ -276,7 +276,7 @@ def test_devices_stop_before_their_budget_by_the_ledger_too(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_device_that_comes_back_in_outage_pays_its_debt(tmp_path: Path) -> None:
-    order = tiny(*PRIVATE, preset="fair", rounds=2)
+    order = tiny(*PRIVATE, preset="fair-mlp", rounds=2)
 
     reported: list[int] = []
 
@@ -320,7 +320,7 @@ def test_a_state_from_before_or_a_copy_of_it_hides_nothing(how: str, tmp_path: P
             kept.append(path.read_bytes())
         return reply
 
-    held = federated(tiny(*PRIVATE, preset="fair", rounds=6), tmp_path / "run", HARDENED, meddle)
+    held = federated(tiny(*PRIVATE, preset="fair-mlp", rounds=6), tmp_path / "run", HARDENED, meddle)
     assert released[0] >= 6 * LEAST
     assert _charged(held, 1) >= released[0]
     named = [int(record["state_restored"][1]) for record in held.records]
@@ -344,10 +344,10 @@ def test_a_device_that_reports_what_it_cannot_have_done_is_named_and_charged_at_
             reply.content[ANSWER] = ConfigRecord({**dict(reply.content[ANSWER]), "spent": 2**40})
         return reply
 
-    held = federated(tiny(*PRIVATE, preset="fair", rounds=2), tmp_path / "run", HARDENED, boasts)
+    held = federated(tiny(*PRIVATE, preset="fair-mlp", rounds=2), tmp_path / "run", HARDENED, boasts)
     assert held.records[1]["update_fault"].tolist() == [int(Fault.IMPLAUSIBLE), 0, 0]
     assert not held.records[1]["delivered"][0]
-    most = int(per_try(access_point(Experiment(tiny(*PRIVATE, preset="fair")), TRACK, None)).most_steps[0])
+    most = int(per_try(access_point(Experiment(tiny(*PRIVATE, preset="fair-mlp")), TRACK, None)).most_steps[0])
     assert [int(event.steps[event.devices == 0].sum()) for event in held.of("update")][1] == most
 
 
@@ -363,7 +363,7 @@ def _client(tmp_path: Path, order: Order) -> tuple[DeviceClient, np.ndarray]:
 
 def test_a_device_gives_no_gradient_that_the_scenario_does_not_have(tmp_path: Path) -> None:
     """Without an exchange there is no noise for it: whoever asks all the same gets nothing."""
-    client, copy = _client(tmp_path, tiny(*PRIVATE, preset="fair"))
+    client, copy = _client(tmp_path, tiny(*PRIVATE, preset="fair-mlp"))
     task = Task("test", *TRACK, client.agreement, 0, Phase.GRADIENT, 0.0, -1, -1, copy, None)
     assert client.answer(task).status is Status.STALE
     assert client.answer(task).values is None
@@ -372,7 +372,7 @@ def test_a_device_gives_no_gradient_that_the_scenario_does_not_have(tmp_path: Pa
 
 def test_a_device_does_not_overspend_within_a_round(tmp_path: Path) -> None:
     """Asked for the same round over and over, with a different mean gradient each time, it sends one answer."""
-    client, copy = _client(tmp_path, tiny("privacy.noise_source=hardened", "privacy.max_epsilon=12", preset="fair"))
+    client, copy = _client(tmp_path, tiny("privacy.noise_source=hardened", "privacy.max_epsilon=12", preset="fair-mlp"))
     first = client.answer(Task("test", *TRACK, client.agreement, 0, Phase.UPDATE, 0.0, -1, -1, copy, None))
     assert first.status is Status.SENT
     for push in (1.0, 2.0, 3.0):
@@ -384,7 +384,7 @@ def test_a_device_does_not_overspend_within_a_round(tmp_path: Path) -> None:
 
 
 def test_a_device_takes_no_more_than_the_ledger_leaves_it(tmp_path: Path) -> None:
-    client, copy = _client(tmp_path, tiny(*PRIVATE, preset="fair"))
+    client, copy = _client(tmp_path, tiny(*PRIVATE, preset="fair-mlp"))
     task = Task("test", *TRACK, client.agreement, 0, Phase.UPDATE, 0.0, -1, 83, copy, None)
     assert client.answer(task).spent == 83
     little = dataclasses.replace(task, round=1, steps_left=0)
@@ -392,7 +392,7 @@ def test_a_device_takes_no_more_than_the_ledger_leaves_it(tmp_path: Path) -> Non
 
 
 def test_a_proof_is_about_one_scheme_and_seed() -> None:
-    scenario = tiny(*PRIVATE, preset="fair").scenario
+    scenario = tiny(*PRIVATE, preset="fair-mlp").scenario
     for schemes, seeds in ((("proposed", "max_power"), (0,)), (("proposed",), (0, 1))):
         with pytest.raises(ScenarioError, match="would each release the same data"):
             Agreement(Order(scenario, schemes, seeds, 1), Settings())

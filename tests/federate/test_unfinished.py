@@ -41,7 +41,7 @@ def test_an_interrupted_round_is_counted_at_its_worst(tmp_path: Path) -> None:
         return reply
 
     with pytest.raises(FederationError):
-        federated(tiny(*PRIVATE, preset="fair", rounds=3), tmp_path / "run", STRICT, meddle)
+        federated(tiny(*PRIVATE, preset="fair-mlp", rounds=3), tmp_path / "run", STRICT, meddle)
     store = RunStore(tmp_path / "run")
     begun = store.unfinished()[TRACK]
     ledger = [event for _, event in store.releases(TRACK)]
@@ -57,7 +57,7 @@ def test_an_interrupted_round_is_counted_at_its_worst(tmp_path: Path) -> None:
 
 
 def test_a_concluded_round_leaves_nothing_unfinished(tmp_path: Path) -> None:
-    federated(tiny(*PRIVATE, preset="fair", rounds=1), tmp_path / "run", STRICT)
+    federated(tiny(*PRIVATE, preset="fair-mlp", rounds=1), tmp_path / "run", STRICT)
     store = RunStore(tmp_path / "run")
     assert store.unfinished() == {}
     store.close()
@@ -71,7 +71,7 @@ def test_a_file_that_a_crash_left_behind_is_not_counted_again(tmp_path: Path) ->
             kept.append((tmp_path / "run" / "asked-proposed-0.json").read_bytes())
         return honest(message, context)
 
-    federated(tiny(*PRIVATE, preset="fair", rounds=1), tmp_path / "run", STRICT, watches)
+    federated(tiny(*PRIVATE, preset="fair-mlp", rounds=1), tmp_path / "run", STRICT, watches)
     (tmp_path / "run" / "asked-proposed-0.json").write_bytes(kept[-1])
     store = RunStore(tmp_path / "run")
     assert store.unfinished() == {}
@@ -112,7 +112,7 @@ class FailsOnce:
 
 
 def test_two_tries_with_a_lost_state_are_two_gradients(tmp_path: Path) -> None:
-    order, home = tiny(*PRIVATE, *EXCHANGE, preset="fair", rounds=2), tmp_path / "run" / "devices"
+    order, home = tiny(*PRIVATE, *EXCHANGE, preset="fair-mlp", rounds=2), tmp_path / "run" / "devices"
     meddle = FailsOnce(app_of(lambda: Agreement(order, STRICT), home), home)
     held = federated(order, tmp_path / "run", STRICT, meddle)
     assert len(set(meddle.gradients)) == 2
@@ -122,7 +122,7 @@ def test_two_tries_with_a_lost_state_are_two_gradients(tmp_path: Path) -> None:
 
 def test_a_gradient_that_is_sent_again_is_one(tmp_path: Path) -> None:
     meddle = FailsOnce()
-    held = federated(tiny(*PRIVATE, *EXCHANGE, preset="fair", rounds=2), tmp_path / "run", STRICT, meddle)
+    held = federated(tiny(*PRIVATE, *EXCHANGE, preset="fair-mlp", rounds=2), tmp_path / "run", STRICT, meddle)
     assert len(meddle.gradients) == 2
     assert len(set(meddle.gradients)) == 1
     assert [event.steps.tolist() for event in held.of("gradient")] == [[1, 1, 1], [1, 1, 2]]

@@ -78,8 +78,8 @@ FAILURES = {
     "the plan": (client, "_prepare", _quote),
     "the loss": (client, "_loss", _quote),
     "building the device": (answering, "device_client", _quote),
-    "loading data, in our words": (answering, "load", _quote_in_our_words),
-    "loading data, in another library's": (answering, "load", _quote),
+    "loading data, in our words": (answering, "load_for", _quote_in_our_words),
+    "loading data, in another library's": (answering, "load_for", _quote),
     "a full disk": (client_state, "replace_file", _quote_as_a_file),
     "reading the state": (client_state.ClientStateFile, "read", _quote_in_our_words),
     "writing the answer": (answering, "answer_to_records", _quote),
@@ -129,7 +129,7 @@ def test_a_broken_row_of_a_table_stays_on_the_device(tmp_path: Path) -> None:
                 rows[33] = '47.0,"SECRET RECORD TEXT",1'
             (tmp_path / name / part).write_text("age,viral_load,cd4,dose,label\n" + "\n".join(rows) + "\n")
     scenario = load_scenario(
-        "fair",
+        "fair-mlp",
         [
             *("cell.num_devices=3", f"data.source={tmp_path / 'ap'}", "data.partition={law='own'}"),
             *("data.samples_per_device=60", "learning.model=softmax", "learning.layer_sizes=[4,2]"),

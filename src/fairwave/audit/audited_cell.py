@@ -22,7 +22,7 @@ PHYSICAL = (
     "radio.payload_bits=875000",
     "compute.bits_per_iteration=802816",
 )
-"""Overrides of the preset 'fair' under which every device sends in every round."""
+"""Overrides of the preset 'fair-mlp' under which every device sends in every round."""
 QUIET = 0.1
 """Noise multiplier where records are looked at, so that they show."""
 
@@ -43,11 +43,11 @@ def audited(scenario: Scenario, seed: int, change: Change) -> Scenario:
     """The scenario under audit.
 
     Distances, channels and processors decide who takes part and not what leaves a device; the penalty of a model
-    touches no record, and rounding to 8 bits comes after all noise. They are replaced by what makes releases easy to
-    read.
+    touches no record; optimizers, the decay of the learning rate and rounding to 8 bits come after all noise. They are
+    replaced by what makes releases easy to read.
     """
     limits = () if change.steps is None else ("compute.min_iterations", "compute.max_iterations")
-    cell = load_scenario("fair", [*PHYSICAL, *(f"{limit}={change.steps}" for limit in limits), f"run.seed={seed}"])
+    cell = load_scenario("fair-mlp", [*PHYSICAL, *(f"{limit}={change.steps}" for limit in limits), f"run.seed={seed}"])
     privacy = {"max_epsilon": change.max_epsilon}
     if change.noise_multiplier is not None:
         privacy["noise_multiplier"] = change.noise_multiplier
@@ -59,6 +59,8 @@ def audited(scenario: Scenario, seed: int, change: Change) -> Scenario:
                 update={
                     "batch_size": size,
                     "learning_rate": rate,
+                    "rate_decay": 1.0,
+                    "optimizer": "sgd",
                     "l2": 0.0,
                     "local_accuracy": None,
                     "update_bits": 32,

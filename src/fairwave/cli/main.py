@@ -10,6 +10,7 @@ import typer
 import typer.core
 
 from fairwave.cli import audit_command as audit
+from fairwave.cli import data_command as data
 from fairwave.cli import device_command as device
 from fairwave.cli import export_command as export
 from fairwave.cli import federate_command as federate
@@ -44,14 +45,15 @@ app.command("resume")(run.resume)
 app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("reproduce")(reproduce.reproduce)
-app.command("privacy")(privacy.privacy)
 app.command("audit")(audit.audit)
 app.command("plan")(plan.plan)
 app.command("sweep")(sweep.sweep)
+app.add_typer(privacy.app, name="privacy")
 app.add_typer(study.app, name="study")
 app.add_typer(federate.app, name="federate")
 app.add_typer(device.app, name="device")
 app.add_typer(runs.app, name="runs")
+app.add_typer(data.app, name="data")
 app.add_typer(scenario.app, name="scenario")
 
 

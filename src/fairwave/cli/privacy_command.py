@@ -7,8 +7,11 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import typer
+import typer.core
 
+from fairwave.cli import privacy_plan_command
 from fairwave.cli.arguments import RunFolder
 from fairwave.cli.scenario_command import Plugins
 from fairwave.errors import ArgumentError, OutputError, StoreError
@@ -29,6 +32,32 @@ class Form(enum.StrEnum):
     JSON = "json"
 
 
+ACCOUNT = "account"
+
+
+class _AccountByDefault(typer.core.TyperGroup):
+    """`fairwave privacy RUN` is short for `fairwave privacy account RUN`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names; where it names none, it is a run."""
+        if args and self.get_command(ctx, args[0]) is None:
+            args = [ACCOUNT, *args]
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(
+    cls=_AccountByDefault,
+    help="What a run has released and what is proved about it, and settings for a privacy budget.\n\n"
+    "'fairwave privacy RUN' is short for 'fairwave privacy account RUN'.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"ignore_unknown_options": True},
+)
+
+
+@app.command(ACCOUNT)
 def privacy(
     run: RunFolder,
     coalition: Annotated[
@@ -161,3 +190,6 @@ def _print_words(account: RunAccount) -> None:
     for line in (*account.claims, *account.quoted()):
         indent = "  " if line.startswith("  ") else ""
         typer.echo(textwrap.fill(line.strip(), WIDTH, initial_indent=indent, subsequent_indent="  "))
+
+
+app.command("plan")(privacy_plan_command.plan)

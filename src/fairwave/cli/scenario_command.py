@@ -88,6 +88,14 @@ def list_models(plugins: Plugins = None) -> None:
     _list(MODELS, plugins)
 
 
+@app.command("features")
+def list_features(plugins: Plugins = None) -> None:
+    """Name the features that learning.features can ask for, a line each."""
+    from fairwave.extensions import FEATURES
+
+    _list(FEATURES, plugins)
+
+
 def _list(registry: Registry[Any], plugins: list[Path] | None, order: Callable[[Any], Any] = lambda member: 0) -> None:
     from fairwave.plugins import load_plugins
 

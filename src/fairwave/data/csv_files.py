@@ -6,21 +6,23 @@ from pathlib import Path
 
 import numpy as np
 
-from fairwave.errors import ScenarioError
+from fairwave.errors import ScenarioError, did_you_mean
 
 TRAIN = "train.csv"
 LABEL = "label"
 PIXEL = "pixel"
 
 
-def read_csv_folder(folder: Path) -> dict[str, np.ndarray]:
-    """The four arrays of a folder.
+def read_csv_folder(folder: Path, classes: tuple[str, ...] = (), strict: bool = True) -> dict[str, np.ndarray]:
+    """The four arrays of a folder. Labels are whole numbers or, where `classes` are given, their names in that order.
 
     Inputs whose columns are all called `pixel...` are bytes and are scaled to [0, 1]; all others are used as they are.
     Values never decide it: one record would then change what training makes of all others, which no clipping bounds.
+    Nor do they decide which classes there are. A name that is not among them is refused or, if not `strict`, becomes a
+    class after the last one.
     """
-    train_inputs, train_labels, names = _read(folder / TRAIN)
-    test_inputs, test_labels, test_names = _read(folder / "test.csv")
+    train_inputs, train_labels, names = _read(folder / TRAIN, classes, strict)
+    test_inputs, test_labels, test_names = _read(folder / "test.csv", classes, strict)
     if sorted(names) != sorted(test_names):
         odd = sorted(set(names) ^ set(test_names))[0]
         raise ScenarioError(f"{folder}: column '{odd}' is in only one of {TRAIN} and test.csv; make them equal")
@@ -35,12 +37,14 @@ def read_csv_folder(folder: Path) -> dict[str, np.ndarray]:
     }
 
 
-def _read(path: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
+def _read(path: Path, classes: tuple[str, ...], strict: bool) -> tuple[np.ndarray, np.ndarray, list[str]]:
     import pyarrow
     import pyarrow.csv
 
+    # With classes given, labels are text in every file: what one record holds must not decide what a column is.
+    types = pyarrow.csv.ConvertOptions(column_types={LABEL: pyarrow.string()} if classes else None)
     try:
-        table = pyarrow.csv.read_csv(path)
+        table = pyarrow.csv.read_csv(path, convert_options=types)
     except FileNotFoundError:
         raise ScenarioError(f"{path}: no such file; a CSV data set has {TRAIN} and test.csv") from None
     except (pyarrow.ArrowInvalid, OSError) as error:
@@ -53,14 +57,26 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
         raise ScenarioError(f"{path}: two columns have the same name; rename one")
     inputs = table.drop_columns(LABEL)
     for field in table.schema:
-        numeric = pyarrow.types.is_integer(field.type) or pyarrow.types.is_floating(field.type)
-        if not numeric or (field.name == LABEL and not pyarrow.types.is_integer(field.type)):
+        named, whole = field.name == LABEL and bool(classes), pyarrow.types.is_integer(field.type)
+        if not (named or whole or (field.name != LABEL and pyarrow.types.is_floating(field.type))):
             raise ScenarioError(
-                f"{path}: column '{field.name}' holds {field.type}; give numbers, and classes 0, 1, ..."
+                f"{path}: column '{field.name}' holds {field.type}; give numbers, and classes 0, 1, ... or names that "
+                "data.classes lists"
             )
         if table.column(field.name).null_count:
             raise ScenarioError(f"{path}: column '{field.name}' has empty cells; fill or drop those rows")
     if table.num_rows == 0 or not inputs.column_names:
         raise ScenarioError(f"{path}: no samples or no inputs; give a row per sample and a column per input")
     columns = [column.to_numpy().astype(np.float32) for column in inputs.columns]
-    return np.stack(columns, axis=1), table.column(LABEL).to_numpy(), inputs.column_names
+    labels = table.column(LABEL)
+    numbers = _numbers(labels.to_pylist(), classes, strict, path) if classes else labels.to_numpy()
+    return np.stack(columns, axis=1), numbers, inputs.column_names
+
+
+def _numbers(names: list[str], classes: tuple[str, ...], strict: bool, path: Path) -> np.ndarray:
+    """The numbers of classes from their names."""
+    number = {name: place for place, name in enumerate(classes)}
+    unknown = next((name for name in names if name not in number), None)
+    if strict and unknown is not None:
+        raise ScenarioError(f"{path}: label '{unknown}' is not in data.classes; {did_you_mean(unknown, classes)}")
+    return np.array([number.get(name, len(classes)) for name in names])

@@ -27,14 +27,17 @@ def read_idx_folder(folder: Path) -> dict[str, np.ndarray]:
         found = [path for path in (folder / name, folder / f"{name}.gz") if path.exists()]
         if not found:
             raise ScenarioError(f"{folder}: no file {name} or {name}.gz; an idx data set has the four files of MNIST")
-        arrays[part] = _read_idx(found[0])
+        arrays[part] = read_idx(found[0].read_bytes(), str(found[0]))
     return arrays
 
 
-def _read_idx(path: Path) -> np.ndarray:
-    """One array in the idx format: two zero bytes, type, number of axes, their lengths (big endian), values."""
+def read_idx(packed: bytes, name: str) -> np.ndarray:
+    """One array in the idx format: two zero bytes, type, number of axes, their lengths (big endian), values.
+
+    A file whose name ends in .gz is unpacked first.
+    """
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        content = gzip.decompress(packed) if name.endswith(".gz") else packed
         zero, kind, axes = struct.unpack(">HBB", content[:4])
         shape = struct.unpack(f">{axes}I", content[4 : 4 + 4 * axes])
         if zero != 0 or kind not in _TYPES:
@@ -42,4 +45,4 @@ def _read_idx(path: Path) -> np.ndarray:
         dtype = np.dtype(_TYPES[kind])
         return np.frombuffer(content, dtype.newbyteorder(">"), offset=4 + 4 * axes).reshape(shape).astype(dtype)
     except (OSError, EOFError, ValueError, struct.error, zlib.error) as error:
-        raise ScenarioError(f"{path}: not a valid idx file ({error}); download or export it again") from None
+        raise ScenarioError(f"{name}: not a valid idx file ({error}); download or export it again") from None

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from fairwave.data.sources import USERS
 from fairwave.errors import ScenarioError
 from fairwave.keys import Stream, host_generator
 from fairwave.scenario.parameters import Scenario
-from fairwave.scenario.partition_laws import Dirichlet, FromFile, Iid, Own, Partition, QuantitySkew, Shards
+from fairwave.scenario.partition_laws import Dirichlet, FromFile, Iid, Own, Partition, QuantitySkew, Shards, Users
 from fairwave.scenario.table_files import TableFile
 
 
@@ -47,11 +48,13 @@ def share_out(
     num_devices: int,
     seed: int,
     *,
+    users: np.ndarray | None = None,
     samples_per_device: int | None = None,
     refreshed: int = 0,
 ) -> Holdings:
     """The samples of every device under a law; at most `samples_per_device` at a time where that is given.
 
+    `users` says whose each sample is, where that is known.
     With `refreshed`, that window slides over the device's share by so many samples a round: the number of samples
     stays the same, and so does the law.
     """
@@ -68,6 +71,8 @@ def share_out(
             parts = np.split(draw.permutation(labels.size), cuts.round().astype(int))
         case FromFile():
             parts = _from_file(law, labels.size, num_devices)
+        case Users():
+            parts = _by_user(users, num_devices, draw)
         case Own():
             raise ScenarioError(
                 "data.partition: with law 'own' devices bring their data, which only 'fairwave federate' can ask for; "
@@ -93,14 +98,15 @@ def share_out(
     return Holdings(samples, shares, counts, refreshed)
 
 
-def holdings_of(scenario: Scenario, labels: np.ndarray) -> Holdings:
-    """The samples of every device of a scenario, out of a data set with these labels."""
+def holdings_of(scenario: Scenario, labels: np.ndarray, users: np.ndarray | None = None) -> Holdings:
+    """The samples of every device of a scenario, out of a data set with these labels, and users where it has them."""
     data = scenario.data
     return share_out(
         data.partition,
         labels,
         scenario.cell.num_devices,
         scenario.run.seed,
+        users=users,
         samples_per_device=data.samples_per_device,
         refreshed=data.refreshed_samples,
     )
@@ -122,6 +128,22 @@ def _shards(labels: np.ndarray, num_devices: int, per_device: int, draw: np.rand
     shards = np.array_split(ordered, num_devices * per_device)
     dealt = draw.permutation(len(shards)).reshape(num_devices, per_device)
     return [draw.permutation(np.concatenate([shards[shard] for shard in hand])) for hand in dealt]
+
+
+def _by_user(users: np.ndarray | None, num_devices: int, draw: np.random.Generator) -> list[np.ndarray]:
+    """Device k holds what the k-th person has, in the order of their numbers."""
+    if users is None:
+        raise ScenarioError(
+            "data.partition: the data set does not say whose its samples are, as law 'users' needs; choose another "
+            f"law, or in data.source 'har' or an .npz file with an array {USERS}"
+        )
+    people = np.unique(users)
+    if people.size != num_devices:
+        raise ScenarioError(
+            f"data.partition: law 'users' has a device per person, {people.size} in all, but cell.num_devices is "
+            f"{num_devices}; set cell.num_devices={people.size}"
+        )
+    return [draw.permutation(np.flatnonzero(users == person)) for person in people]
 
 
 def _from_file(law: FromFile, num_samples: int, num_devices: int) -> list[np.ndarray]:

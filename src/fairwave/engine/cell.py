@@ -31,7 +31,7 @@ class SimulatedCell:
         self, scenario: Scenario, scheme: Scheme, model: Model, data: DataSet, execution: Execution = BEST_HERE
     ) -> None:
         self.scenario = scenario
-        holdings = holdings_of(scenario, data.train_labels)
+        holdings = holdings_of(scenario, data.train_labels, data.users)
         test, adversaries = (data.test_inputs, data.test_labels), scenario.cheating.adversaries
         self.access_point = AccessPoint(scenario, scheme, model, test, holdings.counts, stores_copies=bool(adversaries))
         self.honest_devices = Devices(self.access_point, data, holdings, execution)

@@ -22,6 +22,7 @@ from fairwave.keys import Stream, device_key
 from fairwave.learning.local import correction_term, norm, train, train_beside, update_of
 from fairwave.learning.loss import Samples, local_gradient, local_loss
 from fairwave.learning.model import Model, Tree
+from fairwave.learning.optimizer import Optimizer, optimizer_of, rate_in
 from fairwave.learning.rounding import restored, rounded
 from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.device_plan import Case, DevicePlan, plan_round
@@ -194,6 +195,10 @@ class LocalTraining:
     model: Model
     batch_size: int
     learning_rate: float
+    """That of the first round."""
+    rate_decay: float
+    """Factor from round to round."""
+    optimizer: Optimizer
     noise_std: float
     """Std of the noise on the update at the nominal sensitivity; 0 for none."""
     sensitivity_spread: float = 0.0
@@ -213,6 +218,8 @@ def local_training(scenario: Scenario, scheme: Scheme, model: Model, protection:
         model=model,
         batch_size=learning.batch_size,
         learning_rate=learning.learning_rate,
+        rate_decay=learning.rate_decay,
+        optimizer=optimizer_of(learning),
         noise_std=update_noise(scenario, scheme),
         sensitivity_spread=scenario.privacy.sensitivity_spread,
         protection=protection,
@@ -257,9 +264,9 @@ def train_device(setting: LocalTraining, shared: SharedInputs, own: TrainingInpu
     iterations = own.iterations
     if setting.personal_pull is not None:  # the other half is for its own model: the deadline is one
         iterations = own.iterations - own.iterations // 2
-    trained, reported = _trained(
-        setting, received, _correction(setting, shared, own), samples, (batch_key, noise_key), iterations
-    )
+    rate = rate_in(setting.learning_rate, setting.rate_decay, shared.round_index)
+    correction = _correction(setting, shared, own)
+    trained, reported = _trained(setting, received, correction, samples, (batch_key, noise_key), iterations, rate=rate)
     update, used, personal = update_of(trained, received), trained, None
     if setting.personal_pull is not None:
         used = personal = train_beside(
@@ -270,7 +277,7 @@ def train_device(setting: LocalTraining, shared: SharedInputs, own: TrainingInpu
             key=jax.random.fold_in(batch_key, _PERSONAL),
             iterations=own.iterations // 2,
             batch_size=setting.batch_size,
-            learning_rate=setting.learning_rate,
+            learning_rate=rate,
             attachment=setting.personal_pull,
         )
     return Trained(
@@ -318,10 +325,12 @@ def _trained(
     samples: Samples,
     keys: tuple[Key, Key],
     iterations: Count,
+    *,
+    rate: Scalar | float,
 ) -> tuple[Tree, Scalar]:
     """The shared model after local training, and the noise std that the device reports with its update."""
     batch_key, noise_key = keys
-    size, rate, protection = setting.batch_size, setting.learning_rate, setting.protection
+    size, protection, optimizer = setting.batch_size, setting.protection, setting.optimizer
     if protection is None:
         plain = train(
             setting.model,
@@ -332,6 +341,7 @@ def _trained(
             iterations=iterations,
             batch_size=size,
             learning_rate=rate,
+            optimizer=optimizer,
         )
         return plain, jnp.zeros(())
     private = train_privately(
@@ -345,8 +355,9 @@ def _trained(
         iterations=iterations,
         batch_size=size,
         learning_rate=rate,
+        optimizer=optimizer,
     )
-    return private, update_noise_std(protection, samples.count, iterations, size, rate)
+    return private, update_noise_std(protection, samples.count, iterations, size, rate, optimizer)
 
 
 def _with_noise(setting: LocalTraining, update: Tree, shared: SharedInputs, key: Key) -> Tree:

@@ -14,7 +14,7 @@ from jaxtyping import Array, Int
 from fairwave.data.partition import Holdings, places_held
 from fairwave.data.sources import DataSet
 from fairwave.double_precision import double_precision
-from fairwave.engine.battery import capacities_j, least_energy_j
+from fairwave.engine.battery import capacities_j, least_energy_j, preparation_j, preparation_s
 from fairwave.engine.device_map import Execution
 from fairwave.engine.device_programs import copy_loss_program, gradient_program, rounding_program, training_program
 from fairwave.engine.device_side import (
@@ -133,7 +133,7 @@ class Devices:
             values, law = DeviceValues(scenario), scenario.cell.mobility
             self.fleet: Fleet = fleet(scenario, values)
             refuse_slow(self.fleet.device)
-            self.capacity_j = capacities_j(values, self.fleet.device)
+            self.capacity_j = capacities_j(values, self.fleet.device, scenario.learning, holdings.counts)
             self._motion: Motion | None = None
             if isinstance(law, Radial):
                 self._motion = motions(law, distances_m(scenario, values), scenario.run.seed)
@@ -152,6 +152,16 @@ class Devices:
             behaviour=None,
             on_the_way=self._nothing_on_the_way(server),
         )
+
+    @double_precision()
+    def preparation(self) -> dict[str, np.ndarray]:
+        """Energy and time that every device spends on features before the first round; empty where it needs none."""
+        learning, counts = self._scenario.learning, self.holdings.counts
+        energy_j = preparation_j(self.fleet.device, learning, counts)
+        if not energy_j.any():
+            return {}
+        time_s = preparation_s(self.fleet.device, learning, counts)
+        return {"preparation_energy_j": energy_j, "preparation_s": np.broadcast_to(time_s, energy_j.shape)}
 
     def _nothing_on_the_way(self, server: ServerState) -> OnTheWay | None:
         places = late_places(self._scenario)

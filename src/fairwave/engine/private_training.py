@@ -12,12 +12,13 @@ import math
 import jax
 import jax.numpy as jnp
 
-from fairwave.learning.local import descend, surrogate_gradient
+from fairwave.learning.local import PLAIN, Training, begin, step_along, surrogate_gradient
 from fairwave.learning.loss import Samples, scaled
 from fairwave.learning.model import Model, Tree
+from fairwave.learning.optimizer import Optimizer
 from fairwave.learning.per_sample import scaled_sum
 from fairwave.privacy.clipping import clip_factor
-from fairwave.privacy.noise import Source, noised, random_bits
+from fairwave.privacy.noise import Source, noised, on_host_noised, random_bits
 from fairwave.privacy.protection import Protection
 from fairwave.privacy.sampling import poisson_batch, sampling_probability
 from fairwave.types import Count, Key, Scalar
@@ -37,30 +38,38 @@ def train_privately(
     noise_key: Key,
     iterations: Count,
     batch_size: int,
-    learning_rate: float,
+    learning_rate: Scalar | float,
+    optimizer: Optimizer = PLAIN,
 ) -> Tree:
     """The device's model after its private iterations."""
     probability, expected = _batch(batch_size, samples.count)
     std = protection.noise_multiplier * protection.clip_norm
 
-    def step(iteration: Count, params: Tree) -> Tree:
+    def step(iteration: Count, training: Training) -> Training:
+        params = training.params
         bits = random_bits(protection.source, samples.own.shape[0], jax.random.fold_in(batch_key, iteration))
         drawn = poisson_batch(bits, samples.count, probability, protection.capacity)
         total = _sum_of_batch(protection, model, params, samples, drawn, batch_size=batch_size)
         blurred = noised_tree(protection.source, total, std, jax.random.fold_in(noise_key, iteration))
         gradient = _mean_with_penalty(model, params, blurred, expected)
-        return descend(params, surrogate_gradient(gradient, correction), learning_rate)
+        return step_along(surrogate_gradient(gradient, correction), training, optimizer, learning_rate)
 
-    return jax.lax.fori_loop(0, iterations, step, received)
+    trained: Training = jax.lax.fori_loop(0, iterations, step, begin(received, optimizer))
+    return trained.params
 
 
 def update_noise_std(
-    protection: Protection, count: Count, iterations: Count, batch_size: int, learning_rate: float
+    protection: Protection,
+    count: Count,
+    iterations: Count,
+    batch_size: int,
+    learning_rate: Scalar | float,
+    optimizer: Optimizer = PLAIN,
 ) -> Scalar:
     """Std of the noise that so many steps leave in each value of an update; the device reports it with the update."""
     _, expected = _batch(batch_size, count)
-    per_step = learning_rate * protection.noise_multiplier * protection.clip_norm / expected
-    return per_step * jnp.sqrt(iterations.astype(jnp.float64))
+    of_gradient = protection.noise_multiplier * protection.clip_norm / expected
+    return learning_rate * optimizer.noise_gain(iterations, of_gradient)
 
 
 def private_gradient(protection: Protection, model: Model, params: Tree, samples: Samples, key: Key) -> Tree:
@@ -91,6 +100,8 @@ def private_sum(protection: Protection, model: Model, params: Tree, samples: Sam
 def noised_tree(source: Source, tree: Tree, std: float, key: Key) -> Tree:
     """Noise on every value of a pytree, leaf by leaf: flattening it would cost more than the noise."""
     leaves, structure = jax.tree.flatten(tree)
+    if source != "simulation":
+        return jax.tree.unflatten(structure, on_host_noised(source, leaves, std))
     keys = [jax.random.fold_in(key, index) for index in range(len(leaves))]
     return jax.tree.unflatten(
         structure, [noised(source, leaf, std, own) for leaf, own in zip(leaves, keys, strict=True)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 from flwr.app import ConfigRecord, RecordDict
 
-from fairwave.data.sources import load
+from fairwave.data.sources import load_for
 from fairwave.errors import FairwaveError
 from fairwave.federate.agreement import Agreement
 from fairwave.federate.client import DeviceClient, TrainingPrograms
@@ -34,6 +35,9 @@ MOST_CLIENTS = 4
 """Clients that one device keeps in memory: an access point that invents federations must not fill it."""
 _CACHE = "compiled"
 _NAME = re.compile("[0-9a-f]{16}")
+# Noise from the operating system is drawn in calls from a compiled program to the host. Programs of several devices of
+# a process that wait for such calls can take all of XLA's threads and wait for ever.
+_ONE_COMPUTES = threading.Lock()
 
 
 class Answering:
@@ -45,7 +49,7 @@ class Answering:
         """`home` serves nodes that have none of their own; `keeps_programs` keeps compiled programs in their homes."""
         self._agreement, self._home, self._keeps_programs = agreement, home, keeps_programs
         self._clients = OrderedDict[tuple[str, str, int, int], DeviceClient]()
-        self._load, self._programs = functools.cache(load), TrainingPrograms()
+        self._load, self._programs = functools.cache(load_for), TrainingPrograms()
 
     def introduction(self, content: RecordDict, node_of: Callable[[], Node]) -> RecordDict:
         """Say which device this is, and prove it where there is a key."""
@@ -71,9 +75,11 @@ class Answering:
             with _reason(Reason.UNREADABLE):
                 task = task_from_records(content)
             number = sayable_round(task.round)
-            client = self._client(task, node)
-            with _reason(Reason.STATE):
-                return answer_to_records(client.answer(task))
+            with _ONE_COMPUTES:
+                client = self._client(task, node)
+                with _reason(Reason.STATE):
+                    answer = client.answer(task)
+            return answer_to_records(answer)
         except Exception as error:  # its text may quote data: it must not travel to the access point
             reason = error.reason if isinstance(error, Refused) else Reason.INTERNAL
             if folder is not None:
@@ -91,7 +97,7 @@ class Answering:
                     agreed.settings,
                     Track(task.scheme, task.seed),
                     node.device,
-                    self._load(node.data or agreed.order.scenario.data.source),
+                    self._load(agreed.order.scenario.data, node.data),
                     node.folder / task.federation / f"{task.scheme}-{task.seed}.state",
                     account=node.account,
                     own_budget=node.budget,

@@ -143,7 +143,7 @@ class DeviceClient:
         """The device's own hardware, battery and way through the cell, out of the scenario's."""
         scenario, everybody = self._scenario, on_host(fleet(self._scenario, values))
         self._member: Fleet = jax.tree.map(lambda leaf: leaf[self._index] if leaf.ndim else leaf, everybody)
-        charge_j = capacities_j(values, everybody.device)
+        charge_j = capacities_j(values, everybody.device, scenario.learning, self._own.counts)
         self._capacity_j = None if charge_j is None else charge_j[self._index]
         self._motion: Motion | None = None
         if isinstance(scenario.cell.mobility, Radial):

@@ -12,6 +12,7 @@ from jaxtyping import Array, Int
 from fairwave.data.partition import holdings_of, places_held
 from fairwave.data.sources import DataSet
 from fairwave.errors import ScenarioError
+from fairwave.learning.features import featured
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.partition_laws import Own
 
@@ -43,11 +44,11 @@ class OwnSamples:
         return jnp.asarray(places_held(number * self.refreshed, int(self.counts.max()), self.labels.size))
 
 
-def agreed_counts(scenario: Scenario, labels: np.ndarray) -> np.ndarray:
-    """How many samples each device holds, out of a data set with these labels or of its own."""
+def agreed_counts(scenario: Scenario, labels: np.ndarray, users: np.ndarray | None = None) -> np.ndarray:
+    """How many samples each device holds, out of a data set with these labels and users, or of its own."""
     if isinstance(scenario.data.partition, Own):
         return np.full(scenario.cell.num_devices, scenario.data.samples_per_device, np.int32)
-    return holdings_of(scenario, labels).counts
+    return holdings_of(scenario, labels, users).counts
 
 
 def own_samples(scenario: Scenario, data: DataSet, index: int) -> OwnSamples:
@@ -62,7 +63,9 @@ def own_samples(scenario: Scenario, data: DataSet, index: int) -> OwnSamples:
         counts = agreed_counts(scenario, data.train_labels)
         # A class that the network does not have becomes its last one. To refuse it would tell of one record.
         labels = np.minimum(data.train_labels[:wanted], scenario.learning.layer_sizes[-1] - 1)
-        return OwnSamples(index, data.train_inputs[:wanted], labels, counts, refreshed=0)
-    shared = holdings_of(scenario, data.train_labels)
+        inputs = featured(scenario.learning, data.train_inputs[:wanted])
+        return OwnSamples(index, inputs, labels, counts, refreshed=0)
+    shared = holdings_of(scenario, data.train_labels, data.users)
     mine = shared.samples[index, : min(int(shared.shares[index]), shared.samples.shape[1])]
-    return OwnSamples(index, data.train_inputs[mine], data.train_labels[mine], shared.counts, shared.refreshed)
+    inputs = featured(scenario.learning, data.train_inputs[mine])
+    return OwnSamples(index, inputs, data.train_labels[mine], shared.counts, shared.refreshed)

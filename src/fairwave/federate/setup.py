@@ -24,7 +24,8 @@ from fairwave.types import Key
 def access_point(experiment: Experiment, track: Track, secret: Key | None) -> AccessPoint:
     """The access point of one scheme and seed; `secret` is the root of its noise."""
     scenario = experiment.order.seeded(track.seed)
-    return experiment.access_point(track, agreed_counts(scenario, experiment.data.train_labels), secret)
+    data = experiment.data
+    return experiment.access_point(track, agreed_counts(scenario, data.train_labels, data.users), secret)
 
 
 def fingerprint(experiment: Experiment, point: AccessPoint) -> bytes:

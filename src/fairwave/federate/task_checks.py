@@ -52,6 +52,13 @@ def is_out_of_turn(task: Task, copy: NamedArrays | None, state: ClientState, exc
     return task.round == state.round and digest_of(copy) != digest_of(state.copy)
 
 
+_LATER = {
+    "learning": ("update_bits", "features", "activation", "rate_decay", "optimizer", "momentum"),
+    "data": ("classes",),
+}
+"""Parameters that scenarios did not have at first: at their defaults they are left out, so that federations go on."""
+
+
 def agreement_digest(scenario: Scenario, scheme: str, noise: str) -> bytes:
     """A digest of all that decides what a device releases. How many rounds there are to be may be changed later, and
     what the access point does with late answers.
@@ -59,8 +66,11 @@ def agreement_digest(scenario: Scenario, scheme: str, noise: str) -> bytes:
     A federation that proves something has one scheme and one seed; others may have several.
     """
     described = scenario.model_dump(mode="json", exclude=_NOT_AGREED)
-    if scenario.learning.update_bits == 32:  # as before there was a choice: federations go on
-        del described["learning"]["update_bits"]
+    for group, names in _LATER.items():
+        fields = type(getattr(scenario, group)).model_fields
+        for name in names:
+            if getattr(getattr(scenario, group), name) == fields[name].default:
+                del described[group][name]
     track = [scheme, scenario.run.seed] if mode_of(scenario.privacy).proves else []
     return hashlib.blake2b(json.dumps([described, track, noise], sort_keys=True).encode(), digest_size=16).digest()
 

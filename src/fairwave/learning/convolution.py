@@ -7,11 +7,12 @@ import dataclasses
 import jax
 from jaxtyping import Array
 
+from fairwave.learning.activations import Elementwise
 from fairwave.learning.dense import Layer, apply_layer, uniform_layer
 from fairwave.learning.model import Inputs, Logits
 from fairwave.types import Key
 
-_LAYOUT = ("NHWC", "HWIO", "NHWC")
+LAYOUT = ("NHWC", "HWIO", "NHWC")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Convolutional:
     image_shape: tuple[int, int, int]
     channels: tuple[int, int]
     num_classes: int
+    activation: Elementwise = jax.nn.relu
 
     def init(self, key: Key) -> dict[str, Layer]:
         """Layers of random weights."""
@@ -37,11 +39,11 @@ class Convolutional:
         """Unnormalised log probabilities."""
         hidden = inputs.reshape(inputs.shape[0], *self.image_shape)
         for name in ("first", "second"):
-            hidden = jax.nn.relu(_halve(params[name], hidden))
+            hidden = self.activation(_halve(params[name], hidden))
         return apply_layer(params["last"], hidden.reshape(inputs.shape[0], -1))
 
 
 def _halve(layer: Layer, images: Array) -> Array:
     # Twice halved, rounding up, is a quarter rounded up, which is what `init` counts on.
-    convolved = jax.lax.conv_general_dilated(images, layer["weight"], (2, 2), "SAME", dimension_numbers=_LAYOUT)
+    convolved = jax.lax.conv_general_dilated(images, layer["weight"], (2, 2), "SAME", dimension_numbers=LAYOUT)
     return convolved + layer["bias"][None, None, None, :]

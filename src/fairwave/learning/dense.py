@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from fairwave.learning.activations import Elementwise
 from fairwave.learning.model import Inputs, Labels, Logits, Taps, cross_entropy
 from fairwave.types import Key
 
@@ -35,9 +36,10 @@ def apply_layer(layer: Layer, inputs: Array) -> Array:
 
 @dataclasses.dataclass(frozen=True)
 class Dense:
-    """Dense layers with ReLU between them; inputs are flattened."""
+    """Dense layers with an activation between them; inputs are flattened."""
 
     layer_sizes: tuple[int, ...]
+    activation: Elementwise = jax.nn.relu
 
     def init(self, key: Key) -> list[Layer]:
         """Layers of random weights."""
@@ -64,5 +66,5 @@ class Dense:
         seen, outputs = [inputs.reshape(inputs.shape[0], -1)], jnp.zeros(())
         for index, (layer, shift) in enumerate(zip(params, shifts, strict=True)):
             outputs = apply_layer(layer, seen[index]) + shift
-            seen.append(jax.nn.relu(outputs))
+            seen.append(self.activation(outputs))
         return outputs, seen[:-1]

@@ -34,11 +34,11 @@ class Step(eqx.Module):
     """The batch of an iteration, as sample numbers."""
     gradient: Callable[[Operands, Tree, Array], Tree] = eqx.field(static=True)
     move: Callable[[Operands, Tree, Tree], Tree] = eqx.field(static=True)
-    """The model after a step along a gradient."""
+    """The model, and what goes with it from step to step, after a step along a gradient."""
 
 
-def descent(step: Step, iterations: Count, start: Tree, operands: Operands) -> Tree:
-    """The model after so many steps."""
+def descent(step: Step, iterations: Count, start: Tree, operands: Operands) -> Any:
+    """The model, and what goes with it from step to step, after so many steps."""
     loop = jax.custom_batching.custom_vmap(functools.partial(_at_own_pace, step))
     loop.def_vmap(functools.partial(_in_step, step))
     trained: Tree = loop(jnp.asarray(iterations), start, operands)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
@@ -11,7 +12,29 @@ from jaxtyping import Array
 from fairwave.learning.descent import Operands, Step, descent
 from fairwave.learning.loss import Samples, mean_loss, scaled
 from fairwave.learning.model import Model, Tree
+from fairwave.learning.optimizer import Optimizer
 from fairwave.types import Count, Key, Scalar
+
+PLAIN = Optimizer()
+
+
+class Training(eqx.Module):
+    """A model in the middle of local training."""
+
+    params: Tree
+    state: Tree
+    """What the optimizer carries over from step to step."""
+
+
+def begin(received: Tree, optimizer: Optimizer) -> Training:
+    """Before the first step of a round."""
+    return Training(received, optimizer.start(received))
+
+
+def step_along(gradient: Tree, training: Training, optimizer: Optimizer, learning_rate: Scalar | float) -> Training:
+    """After one more step."""
+    direction, state = optimizer.direction(gradient, training.state)
+    return Training(descend(training.params, direction, learning_rate), state)
 
 
 def surrogate_gradient(batch_gradient: Tree, correction: Tree | None) -> Tree:
@@ -29,7 +52,7 @@ def correction_term(own_gradient: Tree, mean_gradient: Tree, gradient_weight: fl
     return jax.tree.map(lambda own, mean: own - gradient_weight * mean, own_gradient, mean_gradient)
 
 
-def descend(params: Tree, gradient: Tree, learning_rate: float) -> Tree:
+def descend(params: Tree, gradient: Tree, learning_rate: Scalar | float) -> Tree:
     """One gradient step.
 
     Paper: Eq. (10).
@@ -46,14 +69,16 @@ def train(
     key: Key,
     iterations: Count,
     batch_size: int,
-    learning_rate: float,
+    learning_rate: Scalar | float,
+    optimizer: Optimizer = PLAIN,
 ) -> Tree:
     """The device's model after its local iterations, each on a batch drawn from its data with replacement."""
 
-    def move(operands: Operands, params: Tree, gradient: Tree) -> Tree:
-        return descend(params, surrogate_gradient(gradient, operands[2]), learning_rate)
+    def move(operands: Operands, training: Training, gradient: Tree) -> Training:
+        return step_along(surrogate_gradient(gradient, operands[2]), training, optimizer, operands[3])
 
-    return descent(_step(model, batch_size, move), iterations, received, (key, samples, correction))
+    operands = (key, samples, correction, learning_rate)
+    return descent(_step(model, batch_size, move), iterations, begin(received, optimizer), operands).params
 
 
 def train_beside(
@@ -65,7 +90,7 @@ def train_beside(
     key: Key,
     iterations: Count,
     batch_size: int,
-    learning_rate: float,
+    learning_rate: Scalar | float,
     attachment: float,
 ) -> Tree:
     """A device's own model after so many steps on its data, pulled towards the shared one (Ditto's local problem).
@@ -73,25 +98,27 @@ def train_beside(
     Li, Hu, Beirami, Smith, "Ditto: Fair and Robust Federated Learning Through Personalization", ICML 2021.
     """
 
-    def move(operands: Operands, params: Tree, gradient: Tree) -> Tree:
-        pulled = jax.tree.map(lambda g, own, theirs: g + attachment * (own - theirs), gradient, params, operands[2])
-        return descend(params, pulled, learning_rate)
+    def move(operands: Operands, training: Training, gradient: Tree) -> Training:
+        own, theirs, rate = training.params, operands[2], operands[3]
+        pulled = jax.tree.map(lambda g, mine, shared: g + attachment * (mine - shared), gradient, own, theirs)
+        return step_along(pulled, training, PLAIN, rate)
 
-    return descent(_step(model, batch_size, move), iterations, personal, (key, samples, shared))
+    operands = (key, samples, shared, learning_rate)
+    return descent(_step(model, batch_size, move), iterations, begin(personal, PLAIN), operands).params
 
 
-def _step(model: Model, batch_size: int, move: Callable[[Operands, Tree, Tree], Tree]) -> Step:
+def _step(model: Model, batch_size: int, move: Callable[[Operands, Training, Tree], Training]) -> Step:
     """On batches drawn from a device's data; operands are the batches' key, the data, and what `move` needs."""
 
     def draw(operands: Operands, iteration: Count) -> Array:
-        key, samples, _ = operands
+        key, samples, *_ = operands
         picks = jax.random.randint(jax.random.fold_in(key, iteration), (batch_size,), 0, samples.count)
         return jnp.asarray(samples.own[picks])
 
-    def gradient(operands: Operands, params: Tree, members: Array) -> Tree:
+    def gradient(operands: Operands, training: Training, members: Array) -> Tree:
         samples = operands[1]
         batch = scaled(samples.inputs[members]), samples.labels[members]
-        return jax.grad(lambda at: mean_loss(model, at, *batch))(params)
+        return jax.grad(lambda at: mean_loss(model, at, *batch))(training.params)
 
     return Step(draw, gradient, move)
 

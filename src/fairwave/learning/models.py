@@ -12,11 +12,14 @@ import jax
 import numpy as np
 
 from fairwave.extensions import MODELS
+from fairwave.learning.activations import ACTIVATIONS
 from fairwave.learning.convolution import Convolutional
 from fairwave.learning.dense import Dense
 from fairwave.learning.model import Model, classifier
+from fairwave.learning.pooled_convolution import PooledConvolutional, fits
 from fairwave.learning.precision import computed_in
-from fairwave.scenario.learning_parameters import Learning, Precision
+from fairwave.learning.series_convolution import SeriesConvolutional, long_enough
+from fairwave.scenario.learning_parameters import Activation, Learning, Precision
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,27 +61,38 @@ def count_parameters(model: Model) -> int:
 
 
 def _dense(learning: Learning) -> Model:
-    return _dense_network(learning.layer_sizes, learning.l2, learning.precision)
+    return _dense_network(learning.layer_sizes, learning.activation, learning.l2, learning.precision)
 
 
 @functools.cache
-def _dense_network(layer_sizes: tuple[int, ...], l2: float, precision: Precision) -> Model:
-    dense = Dense(layer_sizes)
+def _dense_network(layer_sizes: tuple[int, ...], activation: Activation, l2: float, precision: Precision) -> Model:
+    dense = Dense(layer_sizes, ACTIVATIONS[activation])
     return classifier(dense.init, computed_in(precision, dense.logits), l2, computed_in(precision, dense.taps))
+
+
+NETWORKS: dict[str, type[Convolutional] | type[PooledConvolutional] | type[SeriesConvolutional]] = {
+    "cnn": Convolutional,
+    "pooled_cnn": PooledConvolutional,
+    "series_cnn": SeriesConvolutional,
+}
 
 
 def _convolutional(learning: Learning) -> Model:
     shape = learning.image_shape or (1, 1, learning.layer_sizes[0])
-    return _convolutional_network(
-        (*shape, *learning.channels, learning.layer_sizes[-1]), learning.l2, learning.precision
-    )
+    sizes = (shape, learning.channels, learning.layer_sizes[-1])
+    return _convolutional_network(learning.model, sizes, learning.activation, learning.l2, learning.precision)
 
 
 @functools.cache
-def _convolutional_network(sizes: tuple[int, ...], l2: float, precision: Precision) -> Model:
-    height, width, colours, first, second, classes = sizes
-    network = Convolutional((height, width, colours), (first, second), classes)
-    return classifier(network.init, computed_in(precision, network.logits), l2)
+def _convolutional_network(
+    name: str,
+    sizes: tuple[tuple[int, int, int], tuple[int, int], int],
+    activation: Activation,
+    l2: float,
+    precision: Precision,
+) -> Model:
+    built = NETWORKS[name](*sizes, ACTIVATIONS[activation])
+    return classifier(built.init, computed_in(precision, built.logits), l2)
 
 
 def _two_layers(learning: Learning) -> str | None:
@@ -96,6 +110,42 @@ def _an_image(learning: Learning) -> str | None:
     return _two_layers(learning)
 
 
-mlp = ModelKind("mlp", "dense layers with ReLU", _dense)
+def _a_large_image(learning: Learning) -> str | None:
+    objection = _an_image(learning)
+    if objection is None and learning.image_shape is not None and not fits(learning.image_shape):
+        return (
+            f"image_shape {list(learning.image_shape)} is too small for model 'pooled_cnn'; use 'cnn', or larger images"
+        )
+    return objection
+
+
+def _a_series(learning: Learning) -> str | None:
+    objection = _an_image(learning)
+    if objection is None and learning.image_shape is not None and not long_enough(learning.image_shape):
+        return (
+            f"image_shape {list(learning.image_shape)} for model 'series_cnn'; give samples in time (20 or more), 1, "
+            "and measurements in each, such as [128, 1, 6]"
+        )
+    return objection
+
+
+mlp = ModelKind("mlp", "dense layers", _dense)
 softmax = ModelKind("softmax", "softmax regression, strongly convex with learning.l2", _dense, _two_layers)
-cnn = ModelKind("cnn", "two strided 3 x 3 convolutions and a dense layer", _convolutional, _an_image)
+cnn = ModelKind(
+    "cnn",
+    "two strided 3 x 3 convolutions and a dense layer",
+    _convolutional,
+    _an_image,
+)
+pooled_cnn = ModelKind(
+    "pooled_cnn",
+    "8 x 8 and 4 x 4 convolutions with pooling and two dense layers, as in work on private learning",
+    _convolutional,
+    _a_large_image,
+)
+series_cnn = ModelKind(
+    "series_cnn",
+    "two convolutions along time, the mean over time and a dense layer, for sensors",
+    _convolutional,
+    _a_series,
+)

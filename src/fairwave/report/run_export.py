@@ -31,7 +31,7 @@ def result_rows(results: xr.Dataset) -> pyarrow.Table:
         along = results[dim].values.reshape([-1 if axis == position else 1 for axis in range(len(DIMS))])
         columns[dim] = np.broadcast_to(along, shape).ravel()
     empty = xr.DataArray(np.empty(shape), dims=DIMS)
-    for name in (*results.data_vars, "distance_m", "path_loss_db"):
+    for name in (*results.data_vars, *(name for name in results.coords if name not in DIMS)):
         if set(results[name].dims) <= set(DIMS):
             values = results[name].broadcast_like(empty).transpose(*DIMS).values.ravel()
             columns[str(name)] = (

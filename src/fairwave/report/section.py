@@ -118,4 +118,15 @@ def _fairness_table(results: xr.Dataset) -> str:
                 *(with_interval(energy[key], 4) for key in ("cv", "max_min", "jain", "gini")),
             )
         )
-    return table(heads, rows)
+    return table(heads, rows) + _preparation(results)
+
+
+def _preparation(results: xr.Dataset) -> str:
+    """What devices spend before the first round, which no row above counts; nothing where they spend nothing."""
+    if "preparation_energy_j" not in results.coords:
+        return ""
+    energy_j, time_s = (results[name].mean().item() for name in ("preparation_energy_j", "preparation_s"))
+    return (
+        f'<p class="caption">Before the first round every device computes the features of its samples, once: '
+        f"{energy_j:.3g} J and {time_s:.3g} s in the mean, which the table does not count.</p>"
+    )

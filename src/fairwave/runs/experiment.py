@@ -18,7 +18,8 @@ from fairwave.engine.round_record import Arrays, RoundRecord
 from fairwave.engine.server import AccessPoint
 from fairwave.engine.state import State
 from fairwave.errors import ScenarioError
-from fairwave.extensions import SCHEMES
+from fairwave.extensions import FEATURES, SCHEMES
+from fairwave.learning.features import featured
 from fairwave.learning.model import Model
 from fairwave.learning.models import model_of
 from fairwave.policy.certify import certify_plans
@@ -42,15 +43,26 @@ class Experiment:
     ) -> None:
         order.check()
         self.order, self._execution = order, execution
-        self.data = sources.load(order.scenario.data.source) if data is None else data
+        self.data = sources.load_for(order.scenario.data) if data is None else data
         if model is None:
             check_layers(order.scenario, self.data)
         self.model = model_of(order.scenario.learning) if model is None else model
 
+    @functools.cached_property
+    def _test(self) -> tuple[np.ndarray, np.ndarray]:
+        """Test data as the model sees them; features are computed once for all tracks."""
+        return featured(self.order.scenario.learning, self.data.test_inputs), self.data.test_labels
+
+    @functools.cached_property
+    def _seen(self) -> sources.DataSet:
+        """All data as the model sees them; an access point of a federation needs no features of training data."""
+        train = featured(self.order.scenario.learning, self.data.train_inputs)
+        return dataclasses.replace(self.data, train_inputs=train, test_inputs=self._test[0])
+
     def cell(self, track: Track) -> SimulatedCell:
         """A track's cell, for a simulation."""
         scenario = self.order.seeded(track.seed)
-        return SimulatedCell(scenario, SCHEMES[track.scheme], self.model, self.data, self._execution)
+        return SimulatedCell(scenario, SCHEMES[track.scheme], self.model, self._seen, self._execution)
 
     def access_point(self, track: Track, counts: np.ndarray, noise_root: Key | None) -> AccessPoint:
         """A track's access point, for a federation: it keeps every device's copy, to send it."""
@@ -58,7 +70,7 @@ class Experiment:
             self.order.seeded(track.seed),
             SCHEMES[track.scheme],
             self.model,
-            (self.data.test_inputs, self.data.test_labels),
+            self._test,
             counts,
             noise_root=noise_root,
             stores_copies=True,
@@ -76,16 +88,17 @@ class Experiment:
         return digest(data.train_inputs, data.train_labels, data.test_inputs, data.test_labels)
 
     def layout(self, cell: SimulatedCell) -> Arrays:
-        """Where the devices stand, and how many samples they hold at first.
+        """Where the devices stand, what they spend before the first round, and how many samples they hold at first.
 
         Of each class where nothing is proved, or where the scenario publishes that; else in all.
         """
         labels, classes, holdings = self.data.train_labels, self.data.num_classes, cell.honest_devices.holdings
         privacy = self.order.scenario.privacy
+        placed = {**cell.access_point.geometry(), **cell.honest_devices.preparation()}
         if mode_of(privacy).proves and not privacy.publish_class_counts:
-            return {**cell.access_point.geometry(), "samples": np.asarray(holdings.counts)[:, None]}
+            return {**placed, "samples": np.asarray(holdings.counts)[:, None]}
         held = [np.bincount(labels[holdings.of(k)], minlength=classes) for k in range(len(holdings.counts))]
-        return {**cell.access_point.geometry(), "samples": np.stack(held)}
+        return {**placed, "samples": np.stack(held)}
 
 
 def digest(*arrays: np.ndarray) -> bytes:
@@ -128,10 +141,11 @@ def check_layers(scenario: Scenario, data: sources.DataSet) -> None:
 
     Where devices bring their own, only the number of features counts: it is no secret, and one record's class is.
     """
-    first, last = scenario.learning.layer_sizes[0], scenario.learning.layer_sizes[-1]
-    own = isinstance(scenario.data.partition, Own)
-    if first != data.num_features or (last < data.num_classes and not own):
+    learning, own = scenario.learning, isinstance(scenario.data.partition, Own)
+    wanted, last = FEATURES[learning.features].num_inputs(learning), learning.layer_sizes[-1]
+    if wanted != data.num_features or (last < data.num_classes and not own):
+        sizes = "layer_sizes" if learning.features == "none" else "image_shape and layer_sizes"
         raise ScenarioError(
-            f"learning.layer_sizes: {first} inputs and {last} outputs for data of {data.num_features} features and "
+            f"learning.{sizes}: {wanted} inputs and {last} outputs for data of {data.num_features} features and "
             f"{data.num_classes} classes; make them fit"
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairwave.errors import StoreError
-from fairwave.extensions import BEHAVIOURS, DATA, DEFENCES, FADING, MODELS, RULES, SCHEMES
+from fairwave.extensions import BEHAVIOURS, DATA, DEFENCES, FADING, FEATURES, MODELS, RULES, SCHEMES
 from fairwave.plugins import load_plugin
 from fairwave.registry import Origin
 from fairwave.runs.order import Order
@@ -20,7 +20,8 @@ def plugins_of(order: Order) -> list[Origin]:
     used += [(RULES, SCHEMES[name].plan.name) for name in order.schemes]
     used += [(BEHAVIOURS, entry.behaviour) for entry in scenario.cheating.adversaries]
     used += [(DEFENCES, name) for name in scenario.defences.use]
-    used += [(MODELS, scenario.learning.model), (DATA, scenario.data.source), (FADING, scenario.radio.fading.name)]
+    used += [(MODELS, scenario.learning.model), (FEATURES, scenario.learning.features)]
+    used += [(DATA, scenario.data.source), (FADING, scenario.radio.fading.name)]
     found += [origin for registry, name in used if (origin := registry.origin_of(name)) is not None]
     return sorted(set(found), key=lambda origin: origin.place)
 

@@ -6,13 +6,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from fairwave.extensions import MODELS
+from fairwave.extensions import FEATURES, MODELS
 from fairwave.scenario.group import Group
 from fairwave.scenario.names import known, named
 from fairwave.scenario.quantity import Limit, NonNegative, Positive, one, whole
 from fairwave.units import NUMBER
 
 Precision = Literal["float32", "tf32", "bf16"]
+OptimizerName = Literal["sgd", "momentum", "adam"]
+Activation = Literal["relu", "tanh", "elu", "gelu"]
 VALUES_PER_STEP = 256
 """Values of an update in 8 bits that share a step, whose exponent takes a byte."""
 LayerSize = Annotated[int, *whole(1, 1_000_000)]
@@ -22,13 +24,17 @@ class Learning(Group):
     """The model and its local training."""
 
     model: Annotated[str, named(MODELS), known(MODELS)]
-    """Name of the model: 'mlp' (dense layers with ReLU), 'softmax' (regression), 'cnn', or a plugin's."""
+    """Name of the model: 'mlp' (dense layers), 'softmax', 'cnn', 'pooled_cnn', 'series_cnn', or a plugin's."""
     layer_sizes: tuple[LayerSize, ...] = Field(min_length=2)
-    """Units per layer, input first; two for 'softmax' and 'cnn': inputs and classes."""
+    """Units per layer, input first; two for all but 'mlp': inputs and classes."""
     image_shape: tuple[LayerSize, LayerSize, LayerSize] | None = None
-    """Height, width and colours of an input; for 'cnn'."""
+    """Height, width and colours of an input, for convolutions and features; of a series: samples, 1, measurements."""
+    features: Annotated[str, named(FEATURES), known(FEATURES)] = "none"
+    """What the model sees: 'none' (inputs as they are), 'scattering' (computed once by every device), or a plugin's."""
+    activation: Activation = "relu"
+    """What hidden layers apply; bounded ones such as 'tanh' keep gradients short, which helps private training."""
     channels: tuple[LayerSize, LayerSize] = (8, 16)
-    """Channels of the two convolutions; for 'cnn'."""
+    """Channels of the two convolutions; for 'cnn', 'pooled_cnn' and 'series_cnn'."""
     l2: NonNegative = 0.0
     """Weight of half the squared length of the parameters in the loss; makes 'softmax' strongly convex."""
     bits_per_parameter: Annotated[int, *whole(1, 64)]
@@ -36,7 +42,13 @@ class Learning(Group):
     update_bits: Literal[8, 32] = 32
     """Bits of a value in updates and gradients that devices send: 32 as computed, 8 rounded at random (unbiased)."""
     learning_rate: Positive
-    """Step size eta of local training."""
+    """Step size eta of local training, in the first round."""
+    rate_decay: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0))] = 1.0
+    """Factor by which the learning rate shrinks from round to round. Default: 1, it stays."""
+    optimizer: OptimizerName = "sgd"
+    """How steps follow from gradients: 'sgd' (the paper's), 'momentum' or 'adam', each begun anew in every round."""
+    momentum: Annotated[float, *one(Limit(NUMBER, 0.0, 0.9999, low_allowed=True))] = 0.9
+    """Share of the last step's direction kept in the next; for 'momentum' and 'adam'."""
     batch_size: Annotated[int, *whole(1, 10_000_000)]
     """Samples per local iteration."""
     gradient_weight: NonNegative
@@ -63,7 +75,7 @@ class Learning(Group):
 
     @model_validator(mode="after")
     def _parameters_fit_the_model(self) -> Learning:
-        objection = MODELS[self.model].objection(self)
+        objection = FEATURES[self.features].objection(self) or MODELS[self.model].objection(self)
         if objection:
             raise ValueError(objection)
         return self

@@ -154,15 +154,24 @@ class Data(Group):
     """What the devices learn from."""
 
     source: Annotated[str, named(DATA), Field(min_length=1)]
-    """Data set: 'mnist', an .npz file, a folder of idx or CSV files, 'hf:NAME' on the Hugging Face hub, a plugin's."""
+    """Data set: a name ('fairwave data list'), an .npz file, a folder of idx or CSV files, 'hf:NAME', a plugin's."""
     bits_per_feature: Annotated[int, *whole(1, 64)]
     """Bits of one input value as stored on the device."""
     partition: Partition
-    """Who holds which samples. Laws: iid, dirichlet (alpha), shards (per_device), quantity (alpha), file, own."""
+    """Who holds which. Laws: iid, dirichlet (alpha), shards (per_device), quantity (alpha), file, users, own."""
     samples_per_device: Annotated[int, *whole(1, 10**9)] | None = None
     """Samples each device holds. Default: the data set is shared out equally."""
     refreshed_samples: Annotated[int, *whole(0, 10**9)] = 0
     """Samples that each device replaces every round by others of its share; needs samples_per_device below that."""
+    classes: tuple[str, ...] = ()
+    """Names of the classes in the order of their numbers, where CSV files have names as labels."""
+
+    @model_validator(mode="after")
+    def _classes_differ(self) -> Data:
+        twice = [name for name in self.classes if self.classes.count(name) > 1]
+        if twice:
+            raise ValueError(f"classes names '{twice[0]}' twice; give every class a name of its own")
+        return self
 
     @model_validator(mode="after")
     def _own_data_are_counted(self) -> Data:

@@ -44,10 +44,16 @@ class FromFile(Column):
     column: str = "device"
 
 
+class Users(Group):
+    """Every device holds the samples of one person, where the data set says whose its samples are."""
+
+    law: Literal["users"]
+
+
 class Own(Group):
     """Devices bring data of their own, as many samples as data.samples_per_device says; for federations alone."""
 
     law: Literal["own"]
 
 
-Partition = Annotated[Iid | Dirichlet | Shards | QuantitySkew | FromFile | Own, Field(discriminator="law")]
+Partition = Annotated[Iid | Dirichlet | Shards | QuantitySkew | FromFile | Users | Own, Field(discriminator="law")]

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fairwave.data.sources import load
+from fairwave.data.sources import load, load_for
 from fairwave.errors import ScenarioError
 from fairwave.learning.loss import scaled
+from fairwave.scenario.loading import load_scenario
 
 NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
@@ -126,6 +127,50 @@ def test_csv_columns_go_by_name_and_small_numbers_stay_as_they_are(tmp_path: Pat
     data = load(str(tmp_path))
     assert data.test_inputs.tolist() == data.train_inputs.tolist() == [[0, 1], [1, 0]]
     assert data.train_inputs.dtype == np.float32
+
+
+def test_csv_labels_may_be_names_that_the_scenario_lists(tmp_path: Path):
+    (tmp_path / "train.csv").write_text("label,a\nwalk,1\nsit,2\nwalk,3\n")
+    (tmp_path / "test.csv").write_text("label,a\nsit,1\n")
+    data = load(str(tmp_path), ("sit", "lie", "walk"))
+    assert data.train_labels.tolist() == [2, 0, 2] and data.test_labels.tolist() == [0]
+    with pytest.raises(ScenarioError, match=r"column 'label' holds string; .* names that data\.classes lists"):
+        load(str(tmp_path))
+    with pytest.raises(ScenarioError, match=r"train.csv: label 'walk' is not in data.classes; did you mean 'walks'\?"):
+        load(str(tmp_path), ("sit", "walks"))
+
+
+def test_numbers_can_be_names_of_classes(tmp_path: Path):
+    """Whatever one record's label looks like, the labels of all others are read as the same classes."""
+    (tmp_path / "test.csv").write_text("label,a\n3,1\n")
+    for last in ("7", "x", ""):
+        (tmp_path / "train.csv").write_text(f"label,a\n7,1\n3,2\n{last},3\n")
+        assert load(str(tmp_path), ("3", "7"), strict=False).train_labels.tolist()[:2] == [1, 0]
+
+
+def test_a_name_that_nobody_listed_does_not_stop_a_device_with_its_own_data(tmp_path: Path):
+    (tmp_path / "train.csv").write_text("label,a\nsit,1\nfly,2\n")
+    (tmp_path / "test.csv").write_text("label,a\nsit,1\n")
+    named = ['data.classes=["sit", "walk"]', f"data.source={tmp_path}"]
+    own = ['data.partition={law="own"}', "data.samples_per_device=2"]
+    assert load_for(load_scenario("small", [*named, *own]).data).train_labels.tolist() == [0, 2]
+    with pytest.raises(ScenarioError, match=r"label 'fly' is not in data\.classes"):
+        load_for(load_scenario("small", named).data)
+    with pytest.raises(ScenarioError, match="names 'sit' twice"):
+        load_scenario("small", ['data.classes=["sit", "sit"]'])
+
+
+def test_users_of_an_npz_file(arrays, tmp_path: Path):
+    names = ("train_images", "train_labels", "test_images", "test_labels")
+    held = dict(zip(names, arrays, strict=True))
+    users = np.arange(30) % 3
+    np.savez(tmp_path / "set.npz", **held, train_users=users)
+    read = load(str(tmp_path / "set.npz")).users
+    assert read is not None and read.tolist() == users.tolist()
+    for wrong in (users[:5], users * 0.5):
+        np.savez(tmp_path / "set.npz", **held, train_users=wrong)
+        with pytest.raises(ScenarioError, match="give a whole number per training sample"):
+            load(str(tmp_path / "set.npz"))
 
 
 def test_only_bytes_are_scaled():

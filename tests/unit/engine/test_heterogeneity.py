@@ -108,7 +108,8 @@ def test_charge_that_no_channel_is_good_enough_for_makes_idle_rounds():
 
 
 def test_batteries_too_small_for_any_round_are_refused():
-    with pytest.raises(ScenarioError, match=r"battery_capacity_j: 0.001 J is less than any round costs \(0.0057"):
+    told = r"battery_capacity_j: 0.001 J before the first round is less than any round costs \(0.0057"
+    with pytest.raises(ScenarioError, match=told):
         cell("max_power", "compute.battery_capacity_j='1 mJ'")
 
 

@@ -104,3 +104,79 @@ def test_every_kind_of_model_learns(which):
 def test_impossible_models_are_refused(overrides, said):
     with pytest.raises(fairwave.errors.ScenarioError, match=said):
         fairwave.load_scenario("paper", overrides)
+
+
+POOLED = ["learning.model=pooled_cnn", *CNN[1:], "learning.channels=[16, 32]"]
+
+
+def test_the_pooled_network_has_the_size_of_the_published_ones():
+    """26,010 parameters, as Opacus' MNIST example counts them."""
+    assert learning(*POOLED).num_parameters() == 26_010
+
+
+def test_pooled_convolutions_agree_with_loops():
+    """The network written out in NumPy: padding, strides, pooling, tanh and dense layers."""
+    model = model_of(learning(*POOLED, "learning.activation=tanh"))
+    params = jax.tree.map(lambda leaf: np.asarray(leaf, float), model.init(jax.random.key(3)))
+    image = np.random.default_rng(0).random((28, 28))
+    hidden = np.pad(image, 3)[:, :, None]
+    for name, side in (("first", 8), ("second", 4)):
+        size = (hidden.shape[0] - side) // 2 + 1
+        filtered = np.empty((size, size, params[name]["bias"].size))
+        for row in range(size):
+            for column in range(size):
+                patch = hidden[2 * row : 2 * row + side, 2 * column : 2 * column + side]
+                filtered[row, column] = np.tensordot(patch, params[name]["weight"], 3) + params[name]["bias"]
+        active = np.tanh(filtered)
+        neighbours = [active[y : y + size - 1, x : x + size - 1] for y in (0, 1) for x in (0, 1)]
+        hidden = np.max(neighbours, axis=0)
+    dense = np.tanh(hidden.reshape(-1) @ params["hidden"]["weight"] + params["hidden"]["bias"])
+    wanted = dense @ params["last"]["weight"] + params["last"]["bias"]
+    given = model.logits(model.init(jax.random.key(3)), jnp.asarray(image.reshape(1, -1), jnp.float32))
+    np.testing.assert_allclose(np.asarray(given)[0], wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "elu", "gelu"])
+def test_hidden_layers_apply_the_activation_that_is_asked_for(activation):
+    """Against each function's definition, in a network of one hidden unit."""
+    chosen = learning("learning.layer_sizes=[1, 1, 2]", f"learning.activation={activation}")
+    params = [
+        {"weight": jnp.ones((1, 1)), "bias": jnp.zeros(1)},
+        {"weight": jnp.ones((1, 2)), "bias": jnp.zeros(2)},
+    ]
+    points = np.array([-2.0, -0.3, 0.0, 0.7, 3.0])
+    defined = {
+        "relu": np.maximum(points, 0.0),
+        "tanh": np.tanh(points),
+        "elu": np.where(points > 0.0, points, np.expm1(points)),
+        "gelu": 0.5 * points * (1.0 + np.tanh(np.sqrt(2.0 / np.pi) * (points + 0.044715 * points**3))),
+    }
+    given = model_of(chosen).logits(params, jnp.asarray(points[:, None], jnp.float32))
+    np.testing.assert_allclose(np.asarray(given)[:, 0], defined[activation], atol=1e-6)
+
+
+def test_images_too_small_to_pool_are_refused():
+    with pytest.raises(fairwave.errors.ScenarioError, match="too small for model 'pooled_cnn'"):
+        learning("learning.model=pooled_cnn", "learning.layer_sizes=[64, 10]", "learning.image_shape=[8, 8, 1]")
+
+
+SERIES = ["learning.model=series_cnn", "learning.layer_sizes=[84, 3]", "learning.image_shape=[28, 1, 3]"]
+
+
+def test_convolutions_along_time_agree_with_loops():
+    model = model_of(learning(*SERIES, "learning.channels=[4, 5]", "learning.activation=tanh"))
+    drawn = model.init(jax.random.key(5))
+    params = jax.tree.map(lambda leaf: np.asarray(leaf, float), drawn)
+    hidden = np.random.default_rng(0).normal(size=(28, 3))
+    given = model.logits(drawn, jnp.asarray(hidden.reshape(1, -1), jnp.float32))
+    for name, width, step in (("first", 8, 4), ("second", 4, 2)):
+        places = range(0, hidden.shape[0] - width + 1, step)
+        windows = [hidden[start : start + width].ravel() for start in places]
+        hidden = np.tanh(np.array(windows) @ params[name]["weight"] + params[name]["bias"])
+    wanted = hidden.mean(axis=0) @ params["last"]["weight"] + params["last"]["bias"]
+    np.testing.assert_allclose(np.asarray(given)[0], wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_series_that_are_too_short_are_refused():
+    with pytest.raises(fairwave.errors.ScenarioError, match="samples in time"):
+        learning("learning.model=series_cnn", "learning.layer_sizes=[48, 3]", "learning.image_shape=[16, 1, 3]")

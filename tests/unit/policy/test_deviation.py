@@ -121,7 +121,7 @@ def test_memory_averages_and_absence_pauses_it():
 
 
 def test_scores_put_the_parts_together():
-    privacy = load_scenario("fair").privacy.model_copy(update={"calibration": "classical"})
+    privacy = load_scenario("fair-mlp").privacy.model_copy(update={"calibration": "classical"})
     draw = np.random.default_rng(4)
     common = draw.normal(size=30)
     updates = jnp.asarray(np.vstack([common, common, -common]) + 0.1 * draw.normal(size=(3, 30)))

@@ -32,7 +32,9 @@ PROVING = ["privacy.mode=device", "defences.use=[]", "privacy.max_epsilon=unset"
 
 
 def scenario_of(name: str) -> fairwave.Scenario:
-    return fairwave.load_scenario(*{"paper": ("paper",), "provable": ("fair",), "device": ("fair", PROVING)}[name])
+    return fairwave.load_scenario(
+        *{"paper": ("paper",), "provable": ("fair-mlp",), "device": ("fair-mlp", PROVING)}[name]
+    )
 
 
 def messages() -> RoundMessages:
@@ -108,13 +110,13 @@ def test_private_steps_are_charged_to_the_devices_that_made_them() -> None:
 
 def test_names_of_modes_and_parts_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ScenarioError, match="'provble' is not a choice; expected 'paper', 'provable' or 'device'"):
-        fairwave.load_scenario("fair", ["privacy.mode=provble"])
+        fairwave.load_scenario("fair-mlp", ["privacy.mode=provble"])
     with pytest.raises(ScenarioError, match="'no_privacy' trains without noise"):
-        Order.checked(fairwave.load_scenario("fair"), ["no_privacy"])
+        Order.checked(fairwave.load_scenario("fair-mlp"), ["no_privacy"])
     with pytest.raises(ScenarioError, match="choose among max_power"):
         Order.checked(scenario_of("device"), ["proposed"])
     with pytest.raises(ScenarioError, match=r"late_rounds 2 mixes updates of several rounds.*; set it to 0"):
-        fairwave.load_scenario("fair", [*PROVING, "learning.late_rounds=2"])
+        fairwave.load_scenario("fair-mlp", [*PROVING, "learning.late_rounds=2"])
     with pytest.raises(ArgumentError, match="has no proof for adjacency REPLACE_ONE"):
         ACCOUNTANTS["tight"](Adjacency.REPLACE_ONE)
 
@@ -146,7 +148,9 @@ def test_the_tight_accountant_is_never_above_the_renyi_bound() -> None:
 def test_modes_that_prove_say_why_8_bits_change_nothing(mode: str, overrides: tuple[str, ...], why: str) -> None:
     said = {}
     for bits in (8, 32):
-        scenario = fairwave.load_scenario("fair", [f"privacy.mode={mode}", *overrides, f"learning.update_bits={bits}"])
+        scenario = fairwave.load_scenario(
+            "fair-mlp", [f"privacy.mode={mode}", *overrides, f"learning.update_bits={bits}"]
+        )
         said[bits] = " ".join(mode_of(scenario.privacy).claims(scenario))
     assert why in said[8]
     assert "8 bits" not in said[32]

@@ -74,7 +74,7 @@ def test_the_level_is_taken_seed_by_seed(results):
 
 
 def test_the_recommended_readings_have_no_section(results):
-    for preset in ("paper", "paper-clean", "fair"):
+    for preset in ("paper", "paper-clean", "fair-mlp"):
         assert said(results, preset=preset) == []
     assert literal_section(results) == ""  # not stored, so that its scenario is not known
     described = load_scenario("paper-literal").model_dump_json()

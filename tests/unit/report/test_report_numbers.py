@@ -202,7 +202,7 @@ def test_conclusions_speak_of_seeds(results):
 
 def test_the_page_counts_unfinished_tries_and_all_seeds_together(results):
     """Device 3 was asked in round 4 with one seed, for more steps than it ever made."""
-    run = made_up("fair", schemes=("proposed",), seeds=(0, 1))
+    run = made_up("fair-mlp", schemes=("proposed",), seeds=(0, 1))
     asked = event("update", "device", np.array([3]), 1.3, 1.0, steps=4_000, sampling=16 / 600)
     more = run_account(run.scenario, run.ledgers, {("proposed", 1): [(3, asked)]})
     pages = [privacy_section(each, results) for each in (run_account(run.scenario, run.ledgers), more)]

@@ -33,17 +33,21 @@ RUNS = {
     "paper": made_up("paper", schemes=("proposed", "max_power")),
     "paper, nested": made_up("paper-clean", "privacy.copies=nested", schemes=("proposed",), seeds=(0, 1)),
     "paper, one copy for all": made_up("paper", "privacy.broadcast=true", schemes=("max_power", "q_fedavg")),
-    "provable": made_up("fair"),
-    "provable, more noise, schemes": made_up("fair", "privacy.noise_multiplier=2.5", schemes=("proposed", "max_power")),
-    "provable, less noise, seeds": made_up("fair", "privacy.noise_multiplier=0.9", seeds=(0, 1)),
-    "provable, exchange": made_up("fair", *EXCHANGE),
-    "provable, exchange, seeds": made_up("fair", *EXCHANGE, seeds=(3, 4)),
-    "provable, unequal": made_up("fair", counts=(40, 600, 900, 12), seeds=(0, 1), schemes=("proposed", "max_power")),
-    "provable, budget": made_up("fair", "privacy.max_epsilon=3", counts=(600, 600, 900, 900)),
-    "provable, hardened": made_up("fair", "privacy.noise_source=hardened"),
-    "device": made_up("fair", *DEVICE),
-    "device, seeds": made_up("fair", *DEVICE, seeds=(0, 1, 2), schemes=("max_power", "amplifier_cap"), rounds=2),
-    "device, budget": made_up("fair", *DEVICE, "privacy.max_epsilon=9"),
+    "provable": made_up("fair-mlp"),
+    "provable, more noise, schemes": made_up(
+        "fair-mlp", "privacy.noise_multiplier=2.5", schemes=("proposed", "max_power")
+    ),
+    "provable, less noise, seeds": made_up("fair-mlp", "privacy.noise_multiplier=0.9", seeds=(0, 1)),
+    "provable, exchange": made_up("fair-mlp", *EXCHANGE),
+    "provable, exchange, seeds": made_up("fair-mlp", *EXCHANGE, seeds=(3, 4)),
+    "provable, unequal": made_up(
+        "fair-mlp", counts=(40, 600, 900, 12), seeds=(0, 1), schemes=("proposed", "max_power")
+    ),
+    "provable, budget": made_up("fair-mlp", "privacy.max_epsilon=3", counts=(600, 600, 900, 900)),
+    "provable, hardened": made_up("fair-mlp", "privacy.noise_source=hardened"),
+    "device": made_up("fair-mlp", *DEVICE),
+    "device, seeds": made_up("fair-mlp", *DEVICE, seeds=(0, 1, 2), schemes=("max_power", "amplifier_cap"), rounds=2),
+    "device, budget": made_up("fair-mlp", *DEVICE, "privacy.max_epsilon=9"),
 }
 
 

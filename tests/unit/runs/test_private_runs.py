@@ -31,7 +31,7 @@ def order(preset: str, *overrides: str, seeds: tuple[int, ...] = (0,)) -> Order:
     return Order.checked(load_scenario(preset, [*SMALL, *overrides]), ("max_power",), seeds, 2)
 
 
-def begun(folder: Path, preset: str = "fair") -> RunStore:
+def begun(folder: Path, preset: str = "fair-mlp") -> RunStore:
     folder.mkdir()
     store = RunStore.create(folder, order(preset, seeds=(0, 1)))
     store.begin(TRACK, PRINT, {"samples": np.ones((5, 1))})
@@ -81,7 +81,7 @@ def test_without_its_salt_a_run_can_be_read_but_not_gone_on_with(tmp_path: Path)
 def test_a_start_that_was_interrupted_leaves_a_salt_that_bothers_nobody(tmp_path: Path):
     (tmp_path / SALT).write_bytes(b"left over")
     make_folder(tmp_path)
-    RunStore.create(tmp_path, order("fair")).close()
+    RunStore.create(tmp_path, order("fair-mlp")).close()
     assert len((tmp_path / SALT).read_bytes()) == 32
 
 
@@ -104,7 +104,7 @@ def test_a_run_from_before_there_were_salts_goes_on_without_one(tmp_path: Path, 
 
 @pytest.mark.parametrize(
     ("preset", "settings", "classes"),
-    [("fair", (), 1), ("fair", ("privacy.publish_class_counts=true",), 3), ("paper-clean", (), 3)],
+    [("fair-mlp", (), 1), ("fair-mlp", ("privacy.publish_class_counts=true",), 3), ("paper-clean", (), 3)],
 )
 def test_class_counts_are_stored_only_where_that_is_asked_for(preset, settings, classes):
     experiment = Experiment(order(preset, *settings), data=clusters())
@@ -118,7 +118,7 @@ def test_seeds_that_were_stored_with_and_without_classes_go_together():
     assert _samples([with_classes, with_classes]).shape == (2, 2, 2)
 
 
-@pytest.mark.parametrize(("preset", "folder_mode", "file_mode"), [("fair", 0o700, 0o600), ("small", 0o755, 0o644)])
+@pytest.mark.parametrize(("preset", "folder_mode", "file_mode"), [("fair-mlp", 0o700, 0o600), ("small", 0o755, 0o644)])
 def test_folders_of_runs_that_prove_are_private(tmp_path: Path, monkeypatch, preset, folder_mode, file_mode):
     before = os.umask(0o022)
     try:

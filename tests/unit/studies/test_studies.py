@@ -30,7 +30,7 @@ def test_incentives_runs_everything_once():
     assert len({job.name for job in planned}) == len(planned) == 2 * (1 + len(BEHAVIOURS.names()))
     compared = {(job.name.endswith("defended"), scheme) for job in planned for scheme in job.order.schemes}
     assert compared == {(setting.defended, setting.scheme) for setting in incentives.SETTINGS}
-    fair = load_scenario("fair")
+    fair = load_scenario("fair-mlp")
     for job in planned:
         scenario, entries = job.order.scenario, job.order.scenario.cheating.adversaries
         assert [entry.behaviour for entry in entries] == (
@@ -46,7 +46,7 @@ def test_what_cannot_be_studied_is_refused():
         list(incentives.jobs(PAPER, [0], 2, []))
     with pytest.raises(ScenarioError, match="leaves nobody honest"):
         list(incentives.jobs(load_scenario("small", ["cell.num_devices=3"]), [0], 9, ["coalition"]))
-    assert "part_of_data" not in incentives.known(load_scenario("fair"))
+    assert "part_of_data" not in incentives.known(load_scenario("fair-mlp"))
 
 
 def test_pareto_gives_every_scheme_a_range():

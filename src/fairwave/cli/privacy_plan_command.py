@@ -1,0 +1,99 @@
+"""`fairwave privacy plan`: batch, steps, noise and rate for a privacy budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairwave.cli.scenario_command import Overrides, Plugins, Source
+from fairwave.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from fairwave.planner.private_learning import Proposal
+    from fairwave.scenario.parameters import Scenario
+
+
+def plan(
+    source: Source = "fair",
+    epsilon: Annotated[
+        float | None, typer.Option(min=0.01, max=1000.0, help="Budget. Default: the scenario's privacy.max_epsilon.")
+    ] = None,
+    records: Annotated[
+        int | None, typer.Option(min=1, help="Records that a device holds. Default: as the scenario shares them out.")
+    ] = None,
+    overrides: Overrides = None,
+    plugins: Plugins = None,
+) -> None:
+    """Propose settings of private training for a privacy budget, without training.
+
+    For each batch size: how many local steps the deadline and the rounds leave time for, the least noise that keeps
+    within the budget, and the largest learning rate at which all steps together go no farther, and leave no more noise
+    in the model, than with the scenario's own settings. Larger batches leave less noise in the gradients; a rate that
+    is too large does not converge, so try more than one.
+
+    Examples:
+
+      fairwave privacy plan fair --epsilon 2
+
+      fairwave privacy plan fair --epsilon 8 --records 500 --set run.num_rounds=50
+    """
+    from fairwave.planner.private_learning import propose
+    from fairwave.plugins import load_plugins
+    from fairwave.scenario.loading import load_scenario
+
+    load_plugins(plugins or ())
+    scenario = load_scenario(source, overrides or [])
+    budget = epsilon if epsilon is not None else scenario.privacy.max_epsilon
+    if budget is None:
+        raise ArgumentError("--epsilon: the scenario has no privacy.max_epsilon to plan for; give --epsilon")
+    held = records or scenario.data.samples_per_device or _shared_out(scenario)
+
+    def tell(done: int, count: int) -> None:
+        typer.echo(f"batch size {done + 1} of {count}", err=True)
+
+    proposals = propose(scenario, budget, held, tell)
+    typer.echo(
+        f"epsilon {budget:g} at delta {scenario.privacy.delta:g}, {held:,} records a device, "
+        f"{scenario.run.num_rounds} rounds\n"
+    )
+    _print(proposals, held)
+    least = min(proposals, key=lambda each: each.gradient_noise)
+    settings = " ".join(f"--set {each}" for each in (*least.overrides(), f"privacy.max_epsilon={budget:g}"))
+    typer.echo(f"\nleast noise:  fairwave run {source} {settings}")
+
+
+def _shared_out(scenario: Scenario) -> int:
+    from fairwave.data.sources import load
+
+    return max(1, len(load(scenario.data.source).train_labels) // scenario.cell.num_devices)
+
+
+def _print(proposals: list[Proposal], records: int) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    least = min(each.gradient_noise for each in proposals)
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in (
+        "batch",
+        "steps a round",
+        "steps",
+        "epochs",
+        "noise multiplier",
+        "rate",
+        "noise in gradients (x least)",
+    ):
+        table.add_column(name, justify="right")
+    for each in proposals:
+        table.add_row(
+            f"{each.batch_size:,}",
+            f"{each.iterations:.1f}",
+            f"{each.steps:,}",
+            f"{each.steps * each.batch_size / records:.1f}",
+            f"{each.noise_multiplier:g}",
+            f"{each.learning_rate:.3g}",
+            f"{each.gradient_noise / least:.2f}",
+        )
+    Console().print(table)

@@ -1,0 +1,77 @@
+"""How a device turns gradients into steps: along the gradient, with momentum, or by Adam.
+
+The state of an optimizer lives for one round: every round begins anew from the received copy. Whatever an optimizer
+does with gradients that are clipped and noised already is post-processing, and costs no privacy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+import optax
+
+from fairwave.learning.model import Tree
+from fairwave.scenario.learning_parameters import Learning, OptimizerName
+from fairwave.types import Count, Scalar
+
+SECOND_MOMENT, SMALLEST = 0.999, 1e-8
+"""Adam's second decay and the constant that keeps its divisor from zero, as its authors have them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Optimizer:
+    """An optimizer of local training; hashable, so that programs are compiled once for each."""
+
+    name: OptimizerName = "sgd"
+    momentum: float = 0.9
+    """Share of the last direction that is kept in the next: momentum's, or Adam's first decay."""
+
+    def start(self, params: Tree) -> Tree:
+        """The state before the first step of a round."""
+        return self._rule().init(params)
+
+    def direction(self, gradient: Tree, state: Tree) -> tuple[Tree, Tree]:
+        """The direction in which the model moves, by the learning rate times its length, and the next state."""
+        direction, after = self._rule().update(gradient, state)
+        return direction, after
+
+    def noise_gain(self, steps: Count, gradient_noise_std: Scalar) -> Scalar:
+        """Std of the noise that so many steps of rate 1 leave in each value of the model.
+
+        `gradient_noise_std` is that of the noise in each step's gradient, drawn independently. The noise of a step that
+        is followed by k - 1 others arrives (1 - m^k) / (1 - m) times, for momentum m, which is exact. Adam divides by
+        the root mean square of its gradients; where noise is most of them, a unit of noise is left in every step. With
+        less noise, less is left, so that the value is an estimate from above.
+        """
+        count = steps.astype(jnp.float64)
+        if self.name == "sgd":
+            return gradient_noise_std * jnp.sqrt(count)
+        kept = self.momentum
+        squares = (
+            count
+            - 2.0 * kept * (1.0 - kept**count) / (1.0 - kept)
+            + kept**2 * (1.0 - kept ** (2.0 * count)) / (1.0 - kept**2)
+        )
+        if self.name == "adam":
+            return jnp.sqrt(squares)
+        return gradient_noise_std * jnp.sqrt(squares) / (1.0 - kept)
+
+    def _rule(self) -> optax.GradientTransformation:
+        if self.name == "momentum":
+            return optax.trace(decay=self.momentum)
+        if self.name == "adam":
+            return optax.scale_by_adam(b1=self.momentum, b2=SECOND_MOMENT, eps=SMALLEST)
+        return optax.identity()
+
+
+def optimizer_of(learning: Learning) -> Optimizer:
+    """The optimizer that a scenario names."""
+    return Optimizer(learning.optimizer, learning.momentum)
+
+
+def rate_in(learning_rate: float, rate_decay: float, round_index: Count) -> Scalar | float:
+    """The learning rate of a round: the first one's, times the decay once for every round before."""
+    if rate_decay == 1.0:
+        return learning_rate
+    return learning_rate * jnp.asarray(rate_decay, jnp.float32) ** round_index.astype(jnp.float32)
