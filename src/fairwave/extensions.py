@@ -23,8 +23,8 @@ SCHEMES: Registry[Any] = Registry(
     "schemes",
     _members(
         "schemes",
-        "proposed max_power amplifier_cap priced equal_energy least_energy no_privacy fair_noise_only fair_energy_only "
-        "q_fedavg afl term ditto cgsv rffl cffl iafl fedl",
+        "proposed max_power amplifier_cap priced equal_energy least_energy no_privacy fedavg fair_noise_only "
+        "fair_energy_only q_fedavg afl term ditto cgsv rffl cffl iafl fedl",
     ),
 )
 RULES: Registry[Any] = Registry(

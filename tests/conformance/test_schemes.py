@@ -84,14 +84,14 @@ def test_plans_come_from_the_rules(name):
 def test_schemes_that_plan_alike_meet_the_same_channels(results):
     for name in FROM_PLAN:
         expected = results[name].sel(scheme="max_power")
-        for other in ("no_privacy", "fair_noise_only"):
+        for other in ("no_privacy", "fedavg", "fair_noise_only"):
             if name != "utility":  # which depends on what each device has learnt about its effort
                 np.testing.assert_allclose(results[name].sel(scheme=other), expected, rtol=1e-12)
 
 
 def test_noise_levels_are_what_the_scheme_says(results):
     std = results["noise_std"]
-    assert (std.sel(scheme="no_privacy") == 0).all()
+    assert (std.sel(scheme=["no_privacy", "fedavg"]) == 0).all()
     for name in ("max_power", "amplifier_cap", "priced", "equal_energy", "least_energy", "fair_energy_only"):
         np.testing.assert_allclose(std.sel(scheme=name), BASE_STD, rtol=1e-5)
     for name in ("proposed", "fair_noise_only"):
