@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -36,6 +37,29 @@ SOFTMAX_MNIST = (
     LIKE_THE_PAPER,
 )
 """Overrides for a few records of MNIST and softmax regression: the quickest that runs from a command."""
+WEATHER = (
+    "cell.num_devices=3",
+    "data.target=number",
+    "learning.model=regression",
+    "learning.layer_sizes=[2, 1]",
+    "learning.batch_size=8",
+    "learning.learning_rate=0.05",
+    "radio.payload_bits=unset",
+    LIKE_THE_PAPER,
+)
+"""Overrides for linear regression on what `weather_folder` writes."""
+
+
+def weather_folder(folder: Path, seed: int = 0) -> Path:
+    """CSV files of temperatures that are linear in two measurements, but for noise of std 0.2."""
+    folder.mkdir()
+    draw = np.random.default_rng(seed)
+    for name, count in (("train.csv", 240), ("test.csv", 100)):
+        inputs = draw.normal(size=(count, 2))
+        labels = 20.0 + inputs @ [3.0, -1.5] + draw.normal(0.0, 0.2, count)
+        rows = [f"{label},{first},{second}" for label, (first, second) in zip(labels, inputs, strict=True)]
+        (folder / name).write_text("\n".join(["label,humidity,wind", *rows]) + "\n")
+    return folder
 
 
 def as_options(overrides: Iterable[str]) -> list[str]:

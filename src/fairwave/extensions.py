@@ -53,7 +53,10 @@ DEFENCES: Registry[Any] = Registry(
 MODELS: Registry[Any] = Registry(
     "model",
     "models",
-    {name: f"fairwave.learning.models:{name}" for name in ("mlp", "softmax", "cnn", "pooled_cnn", "series_cnn")},
+    {
+        name: f"fairwave.learning.models:{name}"
+        for name in ("mlp", "softmax", "cnn", "pooled_cnn", "series_cnn", "regression")
+    },
 )
 FEATURES: Registry[Any] = Registry(
     "kind of features", "features", {name: f"fairwave.learning.features:{name}" for name in ("none", "scattering")}

@@ -38,12 +38,18 @@ AT_THE_ACCESS_POINT: dict[str, Part] = {"release by the access point": lambda se
 
 
 def check_claims(scenario: Scenario) -> None:
-    """Refuse a scenario that claims nothing."""
+    """Refuse a scenario that claims nothing, or whose records the audit cannot make up."""
     if not mode_of(scenario.privacy).proves:
         proving = " or ".join(f"'{name}'" for name, mode in PRIVACY_MODES.items() if mode.proves)
         raise ScenarioError(
             f"privacy.mode: '{scenario.privacy.mode}' claims nothing, so that there is nothing to audit; choose "
             f"{proving}, such as in the preset 'fair'"
+        )
+    if scenario.data.target == "number" and parts_of(scenario) is ON_DEVICES:
+        raise ScenarioError(
+            "data.target: 'number', and the audit of devices makes up records that have classes; audit the same "
+            "privacy parameters with data.target 'class' and model 'mlp', whose batches, clipping and noise are the "
+            "same code"
         )
 
 

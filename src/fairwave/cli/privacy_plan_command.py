@@ -64,9 +64,9 @@ def plan(
 
 
 def _shared_out(scenario: Scenario) -> int:
-    from fairwave.data.sources import load
+    from fairwave.data.sources import load_for
 
-    return max(1, len(load(scenario.data.source).train_labels) // scenario.cell.num_devices)
+    return max(1, len(load_for(scenario.data).train_labels) // scenario.cell.num_devices)
 
 
 def _print(proposals: list[Proposal], records: int) -> None:

@@ -60,23 +60,31 @@ class Board:
         from rich.table import Table
 
         table = Table(title=self.headline(), title_justify="left", box=None, pad_edge=False)
-        for column in ("scheme", "seed", "round", "loss", "test accuracy", "energy std (mJ)"):
+        shown = list(self._steps.values())[-_MOST_ROWS:]
+        measure = " / ".join(dict.fromkeys(map(_measure, shown)))
+        for column in ("scheme", "seed", "round", "loss", measure, "energy std (mJ)"):
             table.add_column(column, justify="left" if column == "scheme" else "right")
-        for step in list(self._steps.values())[-_MOST_ROWS:]:
+        for step in shown:
             table.add_row(step.track.scheme, str(step.track.seed), str(step.rounds), *_numbers(step))
         return table
 
     def line(self, step: TrackProgress) -> str:
         """One step as text."""
-        loss, accuracy, spread = _numbers(step)
+        loss, tested, spread = _numbers(step)
         return (
-            f"{step.track.scheme}, seed {step.track.seed}, round {step.rounds}: loss {loss}, test accuracy {accuracy}, "
-            f"energy std {spread} mJ ({self.headline()})"
+            f"{step.track.scheme}, seed {step.track.seed}, round {step.rounds}: loss {loss}, {_measure(step)} "
+            f"{tested}, energy std {spread} mJ ({self.headline()})"
         )
 
 
+def _measure(step: TrackProgress) -> str:
+    """What is told of the model on test data."""
+    return "test accuracy" if step.test_rmse is None else "test RMSE"
+
+
 def _numbers(step: TrackProgress) -> tuple[str, str, str]:
-    values = ((step.loss, ".3f"), (step.test_accuracy, ".3f"), (step.energy_std_j * 1e3, ".2f"))
+    tested = step.test_accuracy if step.test_rmse is None else step.test_rmse
+    values = ((step.loss, ".3f"), (tested, ".3f"), (step.energy_std_j * 1e3, ".2f"))
     shown = ["" if math.isnan(value) else format(value, form) for value, form in values]
     return shown[0], shown[1], shown[2]
 

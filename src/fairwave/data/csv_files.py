@@ -7,22 +7,28 @@ from pathlib import Path
 import numpy as np
 
 from fairwave.errors import ScenarioError, did_you_mean
+from fairwave.scenario.targets import Target
 
 TRAIN = "train.csv"
 LABEL = "label"
 PIXEL = "pixel"
+_CLASSES_WANTED = "classes 0, 1, ... or names that data.classes lists, or set data.target to 'number'"
 
 
-def read_csv_folder(folder: Path, classes: tuple[str, ...] = (), strict: bool = True) -> dict[str, np.ndarray]:
+def read_csv_folder(
+    folder: Path, classes: tuple[str, ...] = (), strict: bool = True, target: Target = "class"
+) -> dict[str, np.ndarray]:
     """The four arrays of a folder. Labels are whole numbers or, where `classes` are given, their names in that order.
+
+    With target 'number' they are any numbers.
 
     Inputs whose columns are all called `pixel...` are bytes and are scaled to [0, 1]; all others are used as they are.
     Values never decide it: one record would then change what training makes of all others, which no clipping bounds.
     Nor do they decide which classes there are. A name that is not among them is refused or, if not `strict`, becomes a
     class after the last one.
     """
-    train_inputs, train_labels, names = _read(folder / TRAIN, classes, strict)
-    test_inputs, test_labels, test_names = _read(folder / "test.csv", classes, strict)
+    train_inputs, train_labels, names = _read(folder / TRAIN, classes, strict, target)
+    test_inputs, test_labels, test_names = _read(folder / "test.csv", classes, strict, target)
     if sorted(names) != sorted(test_names):
         odd = sorted(set(names) ^ set(test_names))[0]
         raise ScenarioError(f"{folder}: column '{odd}' is in only one of {TRAIN} and test.csv; make them equal")
@@ -37,7 +43,9 @@ def read_csv_folder(folder: Path, classes: tuple[str, ...] = (), strict: bool = 
     }
 
 
-def _read(path: Path, classes: tuple[str, ...], strict: bool) -> tuple[np.ndarray, np.ndarray, list[str]]:
+def _read(
+    path: Path, classes: tuple[str, ...], strict: bool, target: Target
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
     import pyarrow
     import pyarrow.csv
 
@@ -52,21 +60,20 @@ def _read(path: Path, classes: tuple[str, ...], strict: bool) -> tuple[np.ndarra
             f"{path}: not a readable CSV file ({str(error).splitlines()[0]}); export it again"
         ) from None
     if table.column_names.count(LABEL) != 1:
-        raise ScenarioError(f"{path}: no column '{LABEL}', or several; name the column of classes so")
+        raise ScenarioError(f"{path}: no column '{LABEL}', or several; name the column of what is to be predicted so")
     if len(set(table.column_names)) < len(table.column_names):
         raise ScenarioError(f"{path}: two columns have the same name; rename one")
     inputs = table.drop_columns(LABEL)
-    for field in table.schema:
-        named, whole = field.name == LABEL and bool(classes), pyarrow.types.is_integer(field.type)
-        if not (named or whole or (field.name != LABEL and pyarrow.types.is_floating(field.type))):
-            raise ScenarioError(
-                f"{path}: column '{field.name}' holds {field.type}; give numbers, and classes 0, 1, ... or names that "
-                "data.classes lists"
-            )
-        if table.column(field.name).null_count:
-            raise ScenarioError(f"{path}: column '{field.name}' has empty cells; fill or drop those rows")
     if table.num_rows == 0 or not inputs.column_names:
         raise ScenarioError(f"{path}: no samples or no inputs; give a row per sample and a column per input")
+    for field in table.schema:
+        named, whole = field.name == LABEL and bool(classes), pyarrow.types.is_integer(field.type)
+        measured = field.name != LABEL or target == "number"
+        if not (named or whole or (measured and pyarrow.types.is_floating(field.type))):
+            wanted = "numbers" if measured else _CLASSES_WANTED
+            raise ScenarioError(f"{path}: column '{field.name}' holds {field.type}; give {wanted}")
+        if table.column(field.name).null_count:
+            raise ScenarioError(f"{path}: column '{field.name}' has empty cells; fill or drop those rows")
     columns = [column.to_numpy().astype(np.float32) for column in inputs.columns]
     labels = table.column(LABEL)
     numbers = _numbers(labels.to_pylist(), classes, strict, path) if classes else labels.to_numpy()

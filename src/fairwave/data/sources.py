@@ -17,6 +17,7 @@ from fairwave.errors import ScenarioError
 from fairwave.extensions import DATA, listed
 from fairwave.scenario.parameters import Data
 from fairwave.scenario.partition_laws import Own
+from fairwave.scenario.targets import Target
 
 HUB = "hf:"
 MOST_CLASSES = 1_000_000
@@ -29,7 +30,10 @@ USERS = "train_users"
 
 @dataclasses.dataclass(frozen=True)
 class DataSet:
-    """Inputs of shape (sample, ...) and integer labels. Bytes (uint8) are scaled to [0, 1] when they are used."""
+    """Inputs of shape (sample, ...), and labels: whole numbers that are classes, or floats that are to be predicted.
+
+    Inputs that are bytes (uint8) are scaled to [0, 1] when they are used; labels never are.
+    """
 
     train_inputs: np.ndarray
     train_labels: np.ndarray
@@ -39,8 +43,22 @@ class DataSet:
     """The person behind each training sample, as a whole number; None where nobody is known."""
 
     @property
+    def target(self) -> Target:
+        """What its labels are."""
+        return "number" if np.issubdtype(self.train_labels.dtype, np.floating) else "class"
+
+    def check_target(self, wanted: Target, source: str) -> None:
+        """Refuse a data set whose labels are not what the scenario says."""
+        if self.target != wanted:
+            kind = "numbers" if self.target == "number" else "classes"
+            raise ScenarioError(
+                f"data.target: '{wanted}', but the labels of {source} are {kind}; set it to '{self.target}', with a "
+                "learning.model that predicts them"
+            )
+
+    @property
     def num_classes(self) -> int:
-        """Classes that occur in either part."""
+        """Classes that occur in either part; for data whose labels are classes."""
         return int(max(self.train_labels.max(), self.test_labels.max())) + 1
 
     @property
@@ -61,17 +79,19 @@ class DataSource:
     load: Callable[[], DataSet]
 
 
-def load(source: str, classes: tuple[str, ...] = (), *, strict: bool = True) -> DataSet:
+def load(source: str, classes: tuple[str, ...] = (), *, strict: bool = True, target: Target = "class") -> DataSet:
     """The data set that a scenario names. `classes` are the names of the classes where a CSV file has names as labels.
 
     A name that is not among them is refused, or, if not `strict`, becomes a class after the last one: to refuse a
-    device's own file for it would tell of one record.
+    device's own file for it would tell of one record. `target` says what labels are; with 'number', whole numbers in a
+    file are numbers like all others, while a data set that has a name says itself what its labels are.
     """
     if source in DATA:
-        named: DataSource = DATA[source]
-        return named.load()
+        named: DataSet = DATA[source].load()
+        named.check_target(target, f"'{source}'")
+        return named
     if source.startswith(HUB):
-        return checked(read_hugging_face(source.removeprefix(HUB)), source)
+        return checked(read_hugging_face(source.removeprefix(HUB)), source, target)
     path = Path(source)
     if not path.exists():
         raise ScenarioError(
@@ -80,9 +100,10 @@ def load(source: str, classes: tuple[str, ...] = (), *, strict: bool = True) -> 
         )
     if path.is_dir():
         tables = (path / TRAIN).exists()
-        return checked(read_csv_folder(path, classes, strict) if tables else read_idx_folder(path), source)
+        arrays = read_csv_folder(path, classes, strict, target) if tables else read_idx_folder(path)
+        return checked(arrays, source, target)
     if path.suffix == ".npz":
-        return checked(read_npz(path), source)
+        return checked(read_npz(path), source, target)
     raise ScenarioError(
         f"data.source: unknown kind of file '{path.suffix}' ({source}); give an .npz file, or a folder with {TRAIN} "
         "and test.csv or with idx files"
@@ -91,7 +112,8 @@ def load(source: str, classes: tuple[str, ...] = (), *, strict: bool = True) -> 
 
 def load_for(data: Data, own: str | None = None) -> DataSet:
     """The data set of a scenario, or of one of its devices that has its `own`."""
-    return load(own or data.source, data.classes, strict=not isinstance(data.partition, Own))
+    strict = not isinstance(data.partition, Own)
+    return load(own or data.source, data.classes, strict=strict, target=data.target)
 
 
 def _bundled_mnist() -> DataSet:
@@ -117,16 +139,16 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
         raise ScenarioError(f"{path}: not a readable .npz file ({reason}); re-export it") from None
 
 
-def checked(arrays: dict[str, np.ndarray], source: str) -> DataSet:
+def checked(arrays: dict[str, np.ndarray], source: str, target: Target = "class") -> DataSet:
     """The data set of these arrays, if they make one."""
+    labels_of = {}
     for part in ("train", "test"):
         inputs, labels = arrays[f"{part}_images"], arrays[f"{part}_labels"]
         if len(inputs) == 0 or len(inputs) != len(labels) or labels.ndim != 1:
             raise ScenarioError(
                 f"{source}: {len(inputs)} {part} inputs with labels of shape {labels.shape}; give one label per input"
             )
-        if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0 or labels.max() >= MOST_CLASSES:
-            raise ScenarioError(f"{source}: {part} labels are not classes 0, 1, ...; number the classes from 0")
+        labels_of[part] = (_numbers if target == "number" else _classes)(labels, f"{source}: {part} labels")
         if not (np.issubdtype(inputs.dtype, np.number) or inputs.dtype == bool):
             raise ScenarioError(f"{source}: {part} inputs are {inputs.dtype}, not numbers; convert them")
         if np.issubdtype(inputs.dtype, np.floating) and not np.isfinite(inputs).all():
@@ -141,10 +163,23 @@ def checked(arrays: dict[str, np.ndarray], source: str) -> DataSet:
         raise ScenarioError(
             f"{source}: {USERS} of shape {users.shape} and type {users.dtype}; give a whole number per training sample"
         )
-    return DataSet(
-        arrays["train_images"],
-        arrays["train_labels"].astype(np.int32),
-        arrays["test_images"],
-        arrays["test_labels"].astype(np.int32),
-        users,
-    )
+    return DataSet(arrays["train_images"], labels_of["train"], arrays["test_images"], labels_of["test"], users)
+
+
+def _classes(labels: np.ndarray, whose: str) -> np.ndarray:
+    if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0 or labels.max() >= MOST_CLASSES:
+        raise ScenarioError(
+            f"{whose} are not classes 0, 1, ...; number the classes from 0, or set data.target to 'number'"
+        )
+    return labels.astype(np.int32)
+
+
+def _numbers(labels: np.ndarray, whose: str) -> np.ndarray:
+    if not (np.issubdtype(labels.dtype, np.integer) or np.issubdtype(labels.dtype, np.floating)):
+        raise ScenarioError(f"{whose} are {labels.dtype}, not numbers; convert them, or set data.target to 'class'")
+    with np.errstate(over="ignore"):
+        # By way of double precision in any case: one label with a fraction must not change how others are rounded.
+        numbers = labels.astype(np.float64).astype(np.float32)
+    if not np.isfinite(numbers).all():
+        raise ScenarioError(f"{whose} hold values that are not finite in single precision; clean or rescale them")
+    return numbers

@@ -50,12 +50,13 @@ class Evaluator:
         """How good the access point's model is, and what it gives away; NaN in other rounds."""
         if not self._is_due(round_index):
             unknown = jnp.full((), jnp.nan)
-            return Evaluation(unknown, unknown, unknown)
+            return Evaluation(unknown, unknown, unknown, None if self._model.numbers is None else unknown)
         point = self._access_point
         return Evaluation(
             test_accuracy=point.test_accuracy(params),
             global_loss=self.loss(params, round_index),
             membership_auc=_membership_auc(self._model, params, self._trained_on, point.test),
+            test_rmse=point.test_rmse(params),
         )
 
     def loss(self, params: Tree, round_index: Count) -> Scalar:

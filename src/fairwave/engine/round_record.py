@@ -57,6 +57,8 @@ update arrived, and those that its plan charges for them."""
 OF_FEDERATED_ROUNDS = ("gradient_exchange_s", "update_exchange_s", "round_s")
 """Per round, in federations: wall time."""
 PER_ROUND = ("global_loss", "test_accuracy", "membership_auc")
+TEST_RMSE = "test_rmse"
+"""Per round, where the model predicts numbers; the test accuracy is then NaN."""
 FINDING = "finding/"
 """Opens the names under which findings are stored, one array for each defence that refuses updates."""
 
@@ -109,6 +111,8 @@ class RoundRecord(eqx.Module):
     """How well the new true model's losses tell training samples from test samples: 0.5 is guessing, 1 is certain."""
     late_use: LateUse | None = None
     """Late updates of earlier rounds that were found, used or given up in this one; None where they are never used."""
+    test_rmse: Scalar | None = None
+    """Root mean squared error of the new true model on test data; None where it does not predict numbers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,6 +132,8 @@ class Evaluation:
     test_accuracy: Scalar
     global_loss: Scalar
     membership_auc: Scalar
+    test_rmse: Scalar | None = None
+    """None where the model does not predict numbers."""
 
 
 def device_reports(invitation: Invitation, trained: TrainedDevices, accuracy: Array) -> DeviceReports:
@@ -178,6 +184,7 @@ def make_record(
         test_accuracy=evaluation.test_accuracy,
         membership_auc=evaluation.membership_auc,
         late_use=concluded.late,
+        test_rmse=evaluation.test_rmse,
     )
 
 
@@ -229,6 +236,8 @@ def as_arrays(record: RoundRecord) -> Arrays:
     arrays |= {name: np.asarray(getattr(record, name)) for name in (*PER_DEVICE, *PER_ROUND)}
     if record.distance_now_m is not None:
         arrays |= {name: np.asarray(getattr(record, name)) for name in OF_MOVING_DEVICES}
+    if record.test_rmse is not None:
+        arrays[TEST_RMSE] = np.asarray(record.test_rmse)
     if record.late_use is not None:
         named = zip(OF_LATE_UPDATES, ("age", "weight", "dropped"), strict=True)
         arrays |= {name: np.asarray(getattr(record.late_use, field)) for name, field in named}

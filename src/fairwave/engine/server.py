@@ -23,7 +23,7 @@ from fairwave.engine.state import ServerState
 from fairwave.errors import ScenarioError
 from fairwave.keys import Stream, device_key, run_key
 from fairwave.learning.aggregate import mean_gradient
-from fairwave.learning.evaluate import accuracy
+from fairwave.learning.evaluate import accuracy, root_mean_squared_error
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.models import count_parameters
 from fairwave.policy.contribution import no_score
@@ -181,6 +181,11 @@ class AccessPoint:
         return share
 
     @double_precision()
+    def test_rmse(self, params: Tree) -> Array | None:
+        """Root mean squared error of a model on the test samples; None where it does not predict numbers."""
+        return None if self.model.numbers is None else _rmse(self.model, params, *self.test)
+
+    @double_precision()
     def update_std(self, round_index: int) -> float:
         """Std of the noise that devices add to their updates in a round, where nothing is proved; 0 for none."""
         spread = self.scenario.privacy.sensitivity_spread
@@ -205,6 +210,7 @@ class AccessPoint:
 
 _mean_gradient = jax.jit(mean_gradient)
 _accuracy = jax.jit(accuracy, static_argnums=0)
+_rmse = jax.jit(root_mean_squared_error, static_argnums=0)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 4, 5))

@@ -61,8 +61,10 @@ def own_samples(scenario: Scenario, data: DataSet, index: int) -> OwnSamples:
                 f"{wanted}; lower it, or give the device more"
             )
         counts = agreed_counts(scenario, data.train_labels)
-        # A class that the network does not have becomes its last one. To refuse it would tell of one record.
-        labels = np.minimum(data.train_labels[:wanted], scenario.learning.layer_sizes[-1] - 1)
+        labels = data.train_labels[:wanted]
+        if data.target == "class":
+            # A class that the network does not have becomes its last one. To refuse it would tell of one record.
+            labels = np.minimum(labels, scenario.learning.layer_sizes[-1] - 1)
         inputs = featured(scenario.learning, data.train_inputs[:wanted])
         return OwnSamples(index, inputs, labels, counts, refreshed=0)
     shared = holdings_of(scenario, data.train_labels, data.users)

@@ -25,10 +25,11 @@ def _said(line: dict[str, Any]) -> str:
         case "refused":
             return f"refused {line['why']}"
         case "round":
-            accuracy = "" if line["test_accuracy"] is None else f", test accuracy {line['test_accuracy']:.3f}"
+            known = (("test accuracy", line["test_accuracy"]), ("test RMSE", line.get("test_rmse")))
+            tested = "".join(f", {name} {value:.3f}" for name, value in known if value is not None)
             return (
                 f"{line['scheme']}, seed {line['seed']}, round {line['round']}: {line['delivered']} updates"
-                f"{accuracy}, {line['seconds']:.1f} s{faults_in_words(line['faults'])}"
+                f"{tested}, {line['seconds']:.1f} s{faults_in_words(line['faults'])}"
             )
         case "device error":
             return f"device {line['device']} says: {line['why']}"

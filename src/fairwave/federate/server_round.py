@@ -127,7 +127,8 @@ def conclude(
     )
     # Nobody here has the training data: what would need it is not known.
     unknown = jnp.full((), jnp.nan)
-    evaluation = Evaluation(point.test_accuracy(concluded.server.global_params), unknown, unknown)
+    model = concluded.server.global_params
+    evaluation = Evaluation(point.test_accuracy(model), unknown, unknown, point.test_rmse(model))
     return concluded.server, make_record(invitation, plans, concluded, reports, evaluation)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from fairwave.double_precision import double_precision
 from fairwave.engine.end_reasons import EndReason
-from fairwave.engine.round_record import Arrays, mean_of_participants
+from fairwave.engine.round_record import TEST_RMSE, Arrays, mean_of_participants
 from fairwave.engine.state import ServerState
 from fairwave.errors import StoreError
 from fairwave.federate.agreement import Agreement, refuse_several
@@ -188,7 +188,8 @@ class ServerRun:
 
     def log_round(self, track: Track, number: int, arrays: Arrays, faults: Mapping[str, list[int]]) -> None:
         """The log's line for a stored round."""
-        loss, accuracy = mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"])
+        loss = mean_of_participants(arrays["loss"])
+        tested = {name: float(arrays[name]) for name in ("test_accuracy", TEST_RMSE) if name in arrays}
         faulty = {device for who in faults.values() for device in who}
         self.log(
             "round",
@@ -196,7 +197,7 @@ class ServerRun:
             seed=track.seed,
             round=number + 1,
             loss=loss if np.isfinite(loss) else None,
-            test_accuracy=accuracy if np.isfinite(accuracy) else None,
+            **{name: value if np.isfinite(value) else None for name, value in tested.items()},
             delivered=int(np.sum(arrays["delivered"])),
             answered=[k for k in np.flatnonzero(arrays["participating"]).tolist() if k not in faulty],
             faults=dict(faults),

@@ -54,7 +54,7 @@ def is_out_of_turn(task: Task, copy: NamedArrays | None, state: ClientState, exc
 
 _LATER = {
     "learning": ("update_bits", "features", "activation", "rate_decay", "optimizer", "momentum"),
-    "data": ("classes",),
+    "data": ("classes", "target"),
 }
 """Parameters that scenarios did not have at first: at their defaults they are left out, so that federations go on."""
 

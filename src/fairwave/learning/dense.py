@@ -1,4 +1,4 @@
-"""Dense layers: the paper's network with three of them, softmax regression with one."""
+"""Dense layers: the paper's network with three of them, softmax or linear regression with one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from fairwave.learning.activations import Elementwise
-from fairwave.learning.model import Inputs, Labels, Logits, Taps, cross_entropy
+from fairwave.learning.model import Inputs, Labels, Logits, SampleLoss, Taps, cross_entropy
 from fairwave.types import Key
 
 Layer: TypeAlias = dict[str, Array]
@@ -40,6 +40,8 @@ class Dense:
 
     layer_sizes: tuple[int, ...]
     activation: Elementwise = jax.nn.relu
+    loss: SampleLoss = cross_entropy
+    """The loss that `taps` differentiates."""
 
     def init(self, key: Key) -> list[Layer]:
         """Layers of random weights."""
@@ -47,7 +49,7 @@ class Dense:
         return [uniform_layer(jax.random.fold_in(key, index), shape) for index, shape in sizes]
 
     def logits(self, params: Sequence[Layer], inputs: Inputs) -> Logits:
-        """Unnormalised log probabilities."""
+        """Outputs of the last layer: unnormalised log probabilities, or a number."""
         return self._forward(params, inputs, [jnp.zeros((), jnp.float32)] * len(params))[0]
 
     def taps(self, params: Sequence[Layer], inputs: Inputs, labels: Labels) -> Taps:
@@ -55,7 +57,7 @@ class Dense:
 
         def total_loss(shifts: list[Array]) -> tuple[Array, list[Array]]:
             logits, seen = self._forward(params, inputs, shifts)
-            return jnp.sum(cross_entropy(logits, labels)), seen
+            return jnp.sum(self.loss(logits, labels)), seen
 
         shifts = [jnp.zeros((inputs.shape[0], layer["bias"].shape[0]), jnp.float32) for layer in params]
         slopes, seen = jax.grad(total_loss, has_aux=True)(shifts)

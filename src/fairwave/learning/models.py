@@ -15,11 +15,12 @@ from fairwave.extensions import MODELS
 from fairwave.learning.activations import ACTIVATIONS
 from fairwave.learning.convolution import Convolutional
 from fairwave.learning.dense import Dense
-from fairwave.learning.model import Model, classifier
+from fairwave.learning.model import Model, classifier, cross_entropy, half_squared_error, regressor
 from fairwave.learning.pooled_convolution import PooledConvolutional, fits
 from fairwave.learning.precision import computed_in
 from fairwave.learning.series_convolution import SeriesConvolutional, long_enough
 from fairwave.scenario.learning_parameters import Activation, Learning, Precision
+from fairwave.scenario.targets import Target
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,8 @@ class ModelKind:
     """From a scenario's parameters to the model; called once for the same parameters."""
     objection: Callable[[Learning], str | None] = lambda learning: None
     """Why the parameters do not fit the model, with a remedy; None if they do."""
+    target: Target = "class"
+    """What it predicts, which has to be what the data have as labels."""
 
     def num_parameters(self, learning: Learning) -> int:
         """Numbers in the model."""
@@ -60,14 +63,17 @@ def count_parameters(model: Model) -> int:
 # Cached by what describes the network alone: a sweep over learning rates must not compile it anew.
 
 
-def _dense(learning: Learning) -> Model:
-    return _dense_network(learning.layer_sizes, learning.activation, learning.l2, learning.precision)
+def _dense(learning: Learning, target: Target = "class") -> Model:
+    return _dense_network(learning.layer_sizes, learning.activation, learning.l2, learning.precision, target)
 
 
 @functools.cache
-def _dense_network(layer_sizes: tuple[int, ...], activation: Activation, l2: float, precision: Precision) -> Model:
-    dense = Dense(layer_sizes, ACTIVATIONS[activation])
-    return classifier(dense.init, computed_in(precision, dense.logits), l2, computed_in(precision, dense.taps))
+def _dense_network(
+    layer_sizes: tuple[int, ...], activation: Activation, l2: float, precision: Precision, target: Target
+) -> Model:
+    loss, build = {"class": (cross_entropy, classifier), "number": (half_squared_error, regressor)}[target]
+    dense = Dense(layer_sizes, ACTIVATIONS[activation], loss)
+    return build(dense.init, computed_in(precision, dense.logits), l2, computed_in(precision, dense.taps))
 
 
 NETWORKS: dict[str, type[Convolutional] | type[PooledConvolutional] | type[SeriesConvolutional]] = {
@@ -101,6 +107,15 @@ def _two_layers(learning: Learning) -> str | None:
     return f"layer_sizes {list(learning.layer_sizes)} for model '{learning.model}'; give two: inputs and classes"
 
 
+def _one_output(learning: Learning) -> str | None:
+    if learning.layer_sizes[-1] == 1:
+        return None
+    return (
+        f"layer_sizes {list(learning.layer_sizes)} for model '{learning.model}', which predicts one number; let them "
+        "end with 1"
+    )
+
+
 def _an_image(learning: Learning) -> str | None:
     if learning.image_shape is None or math.prod(learning.image_shape) != learning.layer_sizes[0]:
         return (
@@ -131,6 +146,13 @@ def _a_series(learning: Learning) -> str | None:
 
 mlp = ModelKind("mlp", "dense layers", _dense)
 softmax = ModelKind("softmax", "softmax regression, strongly convex with learning.l2", _dense, _two_layers)
+regression = ModelKind(
+    "regression",
+    "dense layers with one output and half the squared error, for data.target 'number'",
+    functools.partial(_dense, target="number"),
+    _one_output,
+    target="number",
+)
 cnn = ModelKind(
     "cnn",
     "two strided 3 x 3 convolutions and a dense layer",

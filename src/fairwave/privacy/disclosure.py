@@ -44,6 +44,7 @@ RESULTS: Mapping[str, Source] = {
             "noise_std",
             "received_accuracy",
             "test_accuracy",
+            "test_rmse",
         ),
         Source.MESSAGES,
     ),

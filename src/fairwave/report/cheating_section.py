@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairwave.metrics.intervals import interval
+from fairwave.report.statistics import has_classes
 from fairwave.report.style import with_interval
 from fairwave.report.tables import table
 
@@ -31,7 +32,7 @@ def cheating_section(results: xr.Dataset) -> str:
     for scheme in map(str, results["scheme"].values):
         rows.append((scheme, "cheats", *_means(results, scheme, cheats=True)))
         rows.append(("", "honest", *_means(results, scheme, cheats=False)))
-    heads = ("scheme", "devices", *(title for _, title, _, _ in _COMPARED), "caught (%)")
+    heads = ("scheme", "devices", *(title for _, title, _, _ in _compared(results)), "caught (%)")
     caption = (
         "Means over the rounds in which anybody misbehaved, and over the devices that did and did not. Devices differ "
         "in distance too: compare with the same devices in a run without cheating. Utility is best at half of "
@@ -41,11 +42,16 @@ def cheating_section(results: xr.Dataset) -> str:
     return f'<h3>Does cheating pay?</h3><p class="caption">{caption}</p>{table(heads, rows)}'
 
 
+def _compared(results: xr.Dataset) -> list[tuple[str, str, float, int]]:
+    """What is compared: variable, title, scale and digits."""
+    return [each for each in _COMPARED if each[0] != "received_accuracy" or has_classes(results)]
+
+
 def _means(results: xr.Dataset, scheme: str, *, cheats: bool) -> list[str]:
     one = results.sel(scheme=scheme)
     cheated = one["cheating"].fillna(0).astype(bool)
     there = (one["participating"] == 1) & cheated.any("device") & (cheated == cheats)
-    shown = [(one[name], scale, digits) for name, _, scale, digits in _COMPARED]
+    shown = [(one[name], scale, digits) for name, _, scale, digits in _compared(results)]
     caught = ((one["findings"] > 0) * 1.0).where(one["delivered"] == 1)
     return [
         with_interval(interval(np.asarray(values.where(there).mean(("round", "device")))), digits, scale)

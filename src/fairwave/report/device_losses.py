@@ -9,6 +9,7 @@ import numpy as np
 
 from fairwave.metrics.fairness import reward_correlation, worst_share
 from fairwave.metrics.intervals import Interval, change_interval, interval
+from fairwave.report.statistics import has_classes
 from fairwave.report.style import with_interval
 from fairwave.report.tables import table
 
@@ -31,22 +32,19 @@ def device_losses_section(results: xr.Dataset) -> str:
     rows = []
     for scheme in map(str, results["scheme"].values):
         each = losses.sel(scheme=scheme).values
-        rows.append(
-            (
-                scheme,
-                with_interval(_over_seeds(np.mean, each)),
-                with_interval(_over_seeds(np.std, each)),
-                with_interval(_worst(each)),
-                with_interval(_correlation(results, scheme), 2),
-            )
+        measured = [_over_seeds(np.mean, each), _over_seeds(np.std, each), _worst(each)]
+        rows.append([scheme, *map(with_interval, measured)])
+    heads = ["scheme", "mean", "std across devices", "mean of the worst 10 %"]
+    caption = f"Loss of the model that each device has, on its own data, over the last {LAST} rounds"
+    if has_classes(results):
+        heads.append("work and accuracy, correlation")
+        for row in rows:
+            row.append(with_interval(_correlation(results, row[0]), 2))
+        caption += (
+            "; then Pearson's correlation, over devices, of computing energy with the accuracy of the received copy"
         )
-    heads = ("scheme", "mean", "std across devices", "mean of the worst 10 %", "work and accuracy, correlation")
-    caption = (
-        f"Loss of the model that each device has, on its own data, over the last {LAST} rounds; then Pearson's "
-        "correlation, over devices, of computing energy with the accuracy of the received copy."
-    )
     sentences = "".join(f"<p>{sentence}</p>" for sentence in comparisons(results))
-    return f'<h3>The devices\' models</h3><p class="caption">{caption}</p>{table(heads, rows)}{sentences}'
+    return f'<h3>The devices\' models</h3><p class="caption">{caption}.</p>{table(heads, rows)}{sentences}'
 
 
 def comparisons(results: xr.Dataset) -> list[str]:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from fairwave.metrics.published import AXES, BY_PATH_LOSS, LOSS_AXIS, SHOWN_ROUNDS, Axis
-from fairwave.report.statistics import in_order_of_path_loss, loss_spread, mean_loss, mean_over_rounds
+from fairwave.report.statistics import (
+    has_classes,
+    in_order_of_path_loss,
+    loss_spread,
+    mean_loss,
+    mean_over_rounds,
+    tested_measure,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -85,9 +92,9 @@ def figure_title(axis: Axis) -> str:
 
 
 def panels(results: xr.Dataset, path_loss: PathLossAxis = "db") -> list[Panel]:
-    """The paper's figures, then the true model's accuracy."""
+    """The paper's figures, then how good the true model is on test data."""
     by_path_loss = [_by_path_loss(results, axis, path_loss) for axis in AXES if axis.variable in BY_PATH_LOSS]
-    return [_over_rounds(results), *by_path_loss, _accuracy(results)]
+    return [_over_rounds(results), *by_path_loss, _tested(results)]
 
 
 def _over_rounds(results: xr.Dataset) -> Panel:
@@ -115,14 +122,15 @@ def _limits(axis: Axis, series: list[Series], start: float, end: float) -> Limit
     return Limits(axis.low, axis.high, start, end) if met else None
 
 
-def _accuracy(results: xr.Dataset) -> Panel:
-    accuracy = results["test_accuracy"].mean("seed").dropna("round", how="all")
+def _tested(results: xr.Dataset) -> Panel:
+    measure, in_words = tested_measure(results)
+    known = results[measure].mean("seed").dropna("round", how="all")
     series = [
-        Series(str(name), accuracy["round"].values, accuracy.sel(scheme=name).values)
-        for name in results["scheme"].values
+        Series(str(name), known["round"].values, known.sel(scheme=name).values) for name in results["scheme"].values
     ]
-    caption = "Accuracy of the access point's own model on test data; not in the paper."
-    return Panel("accuracy", "Test accuracy", "communication round", "test accuracy", caption, series)
+    key, said = ("accuracy", "Accuracy") if has_classes(results) else ("rmse", "Root mean squared error")
+    caption = f"{said} of the access point's own model on test data; not in the paper."
+    return Panel(key, f"T{in_words[1:]}", "communication round", in_words, caption, series)
 
 
 def _by_path_loss(results: xr.Dataset, axis: Axis, path_loss: PathLossAxis) -> Panel:

@@ -11,6 +11,7 @@ import numpy as np
 
 from fairwave.extensions import SCHEMES
 from fairwave.metrics.fairness import reward_correlation
+from fairwave.report.statistics import has_classes, tested_measure
 from fairwave.scenario.parameters import STORED, Scenario
 
 if TYPE_CHECKING:
@@ -64,13 +65,14 @@ def _overwritten(track: xr.Dataset) -> str:
         f"the access point goes on from its noisy model, so that the noise of all {levels.shape[1]} rounds adds up in "
         f"it, to a std of {kept:.3f} per parameter, {kept / np.nanmean(levels):.1f} times that of one release."
     )
-    known = track["test_accuracy"].mean("seed").dropna("round")
+    measure, in_words = tested_measure(track)
+    known = track[measure].mean("seed").dropna("round")
     if not known.size:
         return said
-    accuracy, rounds = known.values, known["round"].values
-    best = int(np.argmax(accuracy))
+    values, rounds = known.values, known["round"].values
+    best = int(np.argmax(values) if has_classes(track) else np.argmin(values))
     return (
-        f"{said} Its test accuracy is {accuracy[-1]:.3f} at the end, and was {accuracy[best]:.3f} at best, in round "
+        f"{said} Its {in_words} is {values[-1]:.3f} at the end, and was {values[best]:.3f} at best, in round "
         f"{int(rounds[best])}."
     )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairwave.metrics.uploads import uploading
 from fairwave.report.headlines import headlines
-from fairwave.report.statistics import fairness_over_seeds, last_value, mean_loss
+from fairwave.report.statistics import fairness_over_seeds, last_value, mean_loss, tested_measure
 from fairwave.report.style import counted, with_interval
 
 if TYPE_CHECKING:
@@ -21,10 +21,11 @@ def run_table(results: xr.Dataset) -> Group:
 
     title = ", ".join(counted(results.sizes[name], name) for name in ("round", "seed", "device"))
     schemes = Table(title=title, title_justify="left")
+    measure, in_words = tested_measure(results)
     for column in (
         "scheme",
         "last loss",
-        "test accuracy",
+        in_words,
         "energy (mJ)",
         "std (mJ)",
         "max/min",
@@ -32,7 +33,7 @@ def run_table(results: xr.Dataset) -> Group:
         "updates used",
     ):
         schemes.add_column(column, justify="left" if column == "scheme" else "right")
-    loss, accuracy = mean_loss(results), results["test_accuracy"]
+    loss, tested = mean_loss(results), results[measure]
     for name in map(str, results["scheme"].values):
         energy = fairness_over_seeds(results, name)
         asked = (results["participating"] == 1).sel(scheme=name).sum()
@@ -41,7 +42,7 @@ def run_table(results: xr.Dataset) -> Group:
         schemes.add_row(
             name,
             with_interval(last_value(loss, name)),
-            with_interval(last_value(accuracy, name)),
+            with_interval(last_value(tested, name)),
             with_interval(energy["mean"], 1, 1e3),
             with_interval(energy["std"], 2, 1e3),
             with_interval(energy["max_min"], 2),

@@ -89,6 +89,16 @@ def evaluated(results: xr.Dataset, name: str) -> xr.DataArray:
     return values
 
 
+def has_classes(results: xr.Dataset) -> bool:
+    """Whether models were of classes, and so have an accuracy; else they predict numbers, and have an error."""
+    return "test_rmse" not in results
+
+
+def tested_measure(results: xr.Dataset) -> tuple[str, str]:
+    """The variable that says how good the true model is on test data, and its name in words."""
+    return ("test_accuracy", "test accuracy") if has_classes(results) else ("test_rmse", "test RMSE")
+
+
 def at_round(values: xr.DataArray, scheme: str, number: int) -> Interval:
     """A per-round quantity of a scheme over seeds."""
     return interval(values.sel(scheme=scheme, round=number).values)

@@ -25,15 +25,16 @@ MEASURES = (
     ("energy_std_j", "std of energy across devices", "std of energy (mJ)", 1e3, 2),
     ("received_loss", "loss of the received copies", "loss of the received copy", 1.0, 3),
     ("test_accuracy", "test accuracy", "test accuracy", 1.0, 3),
+    ("test_rmse", "test RMSE", "test RMSE", 1.0, 3),
 )
-"""A row's field, title, axis, scale and digits."""
+"""A row's field, title, axis, scale and digits; the last but one is for classes, the last for numbers."""
 
 
 def write_sweep(rows: Sequence[Row], axes: Sequence[Axis], about: str, folder: Path) -> Path:
     """Write the page and its figures into a folder; the page's path."""
     sections = []
     for axis in axes:
-        panels = [_panel(rows, axis, *measure[:4]) for measure in MEASURES]
+        panels = [_panel(rows, axis, *measure[:4]) for measure in _measures(rows)]
         write_figures(panels, folder / FIGURES)
         drawn = "".join(f"<div><h3>{panel.title}</h3>{panel_html(panel, 'sweep-')}</div>" for panel in panels)
         sections.append(
@@ -53,6 +54,12 @@ def write_sweep(rows: Sequence[Row], axes: Sequence[Axis], about: str, folder: P
             "Intervals say how a mean varies over seeds, not over points that were not run.",
         ),
     )
+
+
+def _measures(rows: Sequence[Row]) -> list[tuple[str, str, str, float, int]]:
+    """What is shown: the test accuracy, or the error of models that predict numbers."""
+    left_out = "test_accuracy" if all(row.test_rmse is not None for row in rows) else "test_rmse"
+    return [measure for measure in MEASURES if measure[0] != left_out]
 
 
 def _panel(rows: Sequence[Row], axis: Axis, measure: str, title: str, label: str, scale: float) -> Panel:
@@ -98,7 +105,7 @@ def _caption(rows: Sequence[Row], axis: Axis, axes: Sequence[Axis]) -> str:
     bars = f"Bars are 95 % intervals over {seeds} seeds, each seed's points averaged first. " if seeds > 1 else ""
     return (
         f"{said}{bars}Energies are means over the rounds in which a device uploaded; losses are means over devices and "
-        f"the last {LAST} rounds; accuracy is the access point's model's in the last round."
+        f"the last {LAST} rounds; {_measures(rows)[-1][1]} is the access point's model's in the last round."
     )
 
 
@@ -110,11 +117,11 @@ def _all_points(rows: Sequence[Row], axes: Sequence[Axis]) -> str:
         (
             *(each[0].values[axis.name] for axis in axes),
             scheme,
-            *(_told(each, measure, scale, digits) for measure, _, _, scale, digits in MEASURES),
+            *(_told(each, measure, scale, digits) for measure, _, _, scale, digits in _measures(rows)),
         )
         for (_, scheme), each in list(by_point.items())[:MOST_ROWS]
     ]
-    heads = (*(axis.name for axis in axes), "scheme", "energy (mJ)", "std (mJ)", "loss", "test accuracy")
+    heads = (*(axis.name for axis in axes), "scheme", "energy (mJ)", "std (mJ)", "loss", _measures(rows)[-1][1])
     left = f" The first {MOST_ROWS} of {len(by_point)} rows." if len(by_point) > MOST_ROWS else ""
     caption = f"Means over seeds with 95 % intervals. {' and '.join(FILES)} have a row for every seed.{left}"
     return f'<h2>All points</h2><p class="caption">{caption}</p><div class="wide">{table(heads, lines)}</div>'

@@ -12,7 +12,7 @@ import numpy as np
 from fairwave.errors import OutputError
 from fairwave.metrics.fairness import fairness_summary
 from fairwave.report.device_losses import LAST
-from fairwave.report.statistics import mean_over_rounds, rounds_reached
+from fairwave.report.statistics import has_classes, mean_over_rounds, rounds_reached
 
 if TYPE_CHECKING:
     import pyarrow
@@ -52,7 +52,9 @@ class Row:
     received_loss: float
     """Mean loss of the received copies, over devices and the last rounds."""
     test_accuracy: float
-    """Test accuracy of the access point's model, in the last round."""
+    """Test accuracy of the access point's model, in the last round; NaN for a model that predicts numbers."""
+    test_rmse: float | None = None
+    """Its root mean squared error on test data; None for a model of classes."""
 
 
 def measured(run: str, values: Mapping[str, float | str], results: xr.Dataset) -> Iterator[Row]:
@@ -74,6 +76,7 @@ def measured(run: str, values: Mapping[str, float | str], results: xr.Dataset) -
                 spread["std"],
                 float(done["received_loss"].isel(round=slice(-LAST, None)).mean()),
                 float(done["test_accuracy"].isel(round=-1)),
+                None if has_classes(results) else float(done["test_rmse"].isel(round=-1)),
             )
 
 
@@ -86,8 +89,9 @@ def point_rows(rows: Sequence[Row]) -> pyarrow.Table:
         values = [row.values[name] for row in rows]
         columns[name] = list(map(str, values)) if any(isinstance(value, str) for value in values) else values
     for field in dataclasses.fields(Row):
-        if field.name not in ("run", "values"):
-            columns[field.name] = [getattr(row, field.name) for row in rows]
+        known = [getattr(row, field.name) for row in rows]
+        if field.name not in ("run", "values") and any(value is not None for value in known):
+            columns[field.name] = known
     return pyarrow.table({name: pyarrow.array(values) for name, values in columns.items()})
 
 

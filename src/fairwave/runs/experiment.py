@@ -44,6 +44,7 @@ class Experiment:
         order.check()
         self.order, self._execution = order, execution
         self.data = sources.load_for(order.scenario.data) if data is None else data
+        self.data.check_target(order.scenario.data.target, "the data set")
         if model is None:
             check_layers(order.scenario, self.data)
         self.model = model_of(order.scenario.learning) if model is None else model
@@ -90,13 +91,16 @@ class Experiment:
     def layout(self, cell: SimulatedCell) -> Arrays:
         """Where the devices stand, what they spend before the first round, and how many samples they hold at first.
 
-        Of each class where nothing is proved, or where the scenario publishes that; else in all.
+        Of each class where nothing is proved, or where the scenario publishes that; else, and where there are no
+        classes, in all.
         """
-        labels, classes, holdings = self.data.train_labels, self.data.num_classes, cell.honest_devices.holdings
+        labels, holdings = self.data.train_labels, cell.honest_devices.holdings
         privacy = self.order.scenario.privacy
         placed = {**cell.access_point.geometry(), **cell.honest_devices.preparation()}
-        if mode_of(privacy).proves and not privacy.publish_class_counts:
+        hidden = mode_of(privacy).proves and not privacy.publish_class_counts
+        if hidden or self.data.target == "number":
             return {**placed, "samples": np.asarray(holdings.counts)[:, None]}
+        classes = self.data.num_classes
         held = [np.bincount(labels[holdings.of(k)], minlength=classes) for k in range(len(holdings.counts))]
         return {**placed, "samples": np.stack(held)}
 
@@ -143,9 +147,11 @@ def check_layers(scenario: Scenario, data: sources.DataSet) -> None:
     """
     learning, own = scenario.learning, isinstance(scenario.data.partition, Own)
     wanted, last = FEATURES[learning.features].num_inputs(learning), learning.layer_sizes[-1]
-    if wanted != data.num_features or (last < data.num_classes and not own):
+    needed = 1 if data.target == "number" else data.num_classes
+    if wanted != data.num_features or (last < needed and not own):
         sizes = "layer_sizes" if learning.features == "none" else "image_shape and layer_sizes"
+        kind = "a number to predict" if data.target == "number" else f"{needed} classes"
         raise ScenarioError(
             f"learning.{sizes}: {wanted} inputs and {last} outputs for data of {data.num_features} features and "
-            f"{data.num_classes} classes; make them fit"
+            f"{kind}; make them fit"
         )

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from fairwave.adversaries.behaviour import Behaviour
 from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.extensions import BEHAVIOURS, DEFENCES, SCHEMES
 from fairwave.plugins import load_plugins
@@ -88,7 +89,7 @@ def _check_members(scenario: Scenario) -> None:
     mode = mode_of(scenario.privacy)
     for entry in scenario.cheating.adversaries:
         behaviour = BEHAVIOURS.get(entry.behaviour, "cheating.adversaries", ScenarioError)
-        refused = mode.refuses_behaviour(entry.behaviour, changes_sampling=behaviour.share_of_data is not None)
+        refused = objection_to_behaviour(scenario, behaviour)
         if refused:
             raise ScenarioError(f"cheating.adversaries: {refused}")
     for name in scenario.defences.use:
@@ -96,6 +97,14 @@ def _check_members(scenario: Scenario) -> None:
         refused = mode.refuses_defence(name)
         if refused:
             raise ScenarioError(f"defences.use: {refused}")
+
+
+def objection_to_behaviour(scenario: Scenario, behaviour: Behaviour) -> str | None:
+    """Why no device of the scenario can misbehave so; None if one can."""
+    if behaviour.flips_labels and scenario.data.target == "number":
+        return f"'{behaviour.name}' swaps classes, and data.target is 'number'; choose another behaviour"
+    mode = mode_of(scenario.privacy)
+    return mode.refuses_behaviour(behaviour.name, changes_sampling=behaviour.share_of_data is not None)
 
 
 def objection(scenario: Scenario, scheme: Scheme) -> str | None:
@@ -113,6 +122,8 @@ def objection(scenario: Scenario, scheme: Scheme) -> str | None:
             f"'{scheme.name}' rewards or judges devices by what they sent in a round, and learning.late_rounds "
             f"{scenario.learning.late_rounds} uses what they sent before; leave the scheme out, or set it to 0"
         )
+    if scheme.needs_classes and scenario.data.target == "number":
+        return f"'{scheme.name}' judges devices by accuracy, and data.target 'number' has none; leave the scheme out"
     return mode_of(scenario.privacy).refuses_scheme(scheme)
 
 

@@ -17,6 +17,7 @@ from fairwave.engine.round_record import (
     OF_MOVING_DEVICES,
     PER_DEVICE,
     PER_ROUND,
+    TEST_RMSE,
     Arrays,
 )
 from fairwave.runs.faults import Fault, fault_name
@@ -49,7 +50,7 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
     by_device = ("scheme", "seed", "round", "device")
     held = set.intersection(*(set(arrays) for rounds in records.values() for arrays in rounds))
     moving = [name for name in (*OF_LATE_UPDATES, *OF_MOVING_DEVICES, *OF_FEDERATED_DEVICES) if name in held]
-    timed = [name for name in OF_FEDERATED_ROUNDS if name in held]
+    timed = [name for name in (TEST_RMSE, *OF_FEDERATED_ROUNDS) if name in held]
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
         name: (by_device, stacked(name)) for name in (*FROM_PLAN, *PER_DEVICE, "findings", "outage", *moving)
     }

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairwave.engine.cell import SimulatedCell
 from fairwave.engine.device_map import BEST_HERE, Execution
-from fairwave.engine.round_record import Arrays, as_arrays, ledger_events, mean_of_participants
+from fairwave.engine.round_record import TEST_RMSE, Arrays, as_arrays, ledger_events, mean_of_participants
 from fairwave.errors import StoreError
 from fairwave.plugins import load_plugins
 from fairwave.privacy.modes.mode import mode_of
@@ -44,6 +44,8 @@ class TrackProgress:
     test_accuracy: float = float("nan")
     energy_std_j: float = float("nan")
     """Std over devices of the mean energy so far."""
+    test_rmse: float | None = None
+    """Root mean squared error on test data; None where the model does not predict numbers."""
 
 
 Watch = Callable[[TrackProgress], None]
@@ -170,7 +172,8 @@ def _keep(
     store.append(track, done.round_index, arrays, events, state, ended=done.ended, spans=rows_of(state))
     energy.add(arrays)
     loss, accuracy = mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"])
-    watch(TrackProgress(track, done.round_index + 1, loss, accuracy, energy.std_j()))
+    rmse = float(arrays[TEST_RMSE]) if TEST_RMSE in arrays else None
+    watch(TrackProgress(track, done.round_index + 1, loss, accuracy, energy.std_j(), rmse))
 
 
 class _Energy:

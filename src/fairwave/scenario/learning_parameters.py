@@ -24,9 +24,9 @@ class Learning(Group):
     """The model and its local training."""
 
     model: Annotated[str, named(MODELS), known(MODELS)]
-    """Name of the model: 'mlp' (dense layers), 'softmax', 'cnn', 'pooled_cnn', 'series_cnn', or a plugin's."""
+    """Name: 'mlp' (dense layers), 'softmax', 'cnn', 'pooled_cnn', 'series_cnn', 'regression', or a plugin's."""
     layer_sizes: tuple[LayerSize, ...] = Field(min_length=2)
-    """Units per layer, input first; two for all but 'mlp': inputs and classes."""
+    """Units per layer, input first; two for all but 'mlp' and 'regression': inputs and classes."""
     image_shape: tuple[LayerSize, LayerSize, LayerSize] | None = None
     """Height, width and colours of an input, for convolutions and features; of a series: samples, 1, measurements."""
     features: Annotated[str, named(FEATURES), known(FEATURES)] = "none"

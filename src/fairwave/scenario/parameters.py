@@ -46,6 +46,7 @@ from fairwave.scenario.quantity import (
     one,
     whole,
 )
+from fairwave.scenario.targets import Target, target_objections
 from fairwave.units import ENERGY, NUMBER
 
 STORED = "stored"
@@ -163,6 +164,8 @@ class Data(Group):
     """Samples each device holds. Default: the data set is shared out equally."""
     refreshed_samples: Annotated[int, *whole(0, 10**9)] = 0
     """Samples that each device replaces every round by others of its share; needs samples_per_device below that."""
+    target: Target = "class"
+    """What labels are: 'class' (whole numbers from 0, or names) or 'number' (any number, in your unit, to predict)."""
     classes: tuple[str, ...] = ()
     """Names of the classes in the order of their numbers, where CSV files have names as labels."""
 
@@ -261,6 +264,13 @@ class Scenario(Group):
                 f"run.global_accuracy {self.run.global_accuracy:g} with data.refreshed_samples "
                 f"{self.data.refreshed_samples}: other data are another problem with another optimum; leave one out"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _labels_fit(self) -> Scenario:
+        found = list(target_objections(self))
+        if found:
+            raise ValueError(". Also: ".join(found))
         return self
 
     @model_validator(mode="after")

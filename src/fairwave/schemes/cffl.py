@@ -45,6 +45,7 @@ cffl = Scheme(
     reward=_reward,
     start=_strangers,
     needs_server_data=True,
+    needs_classes=True,
     exchanges_gradients=False,
     needs_every_device=True,
 )

@@ -73,6 +73,8 @@ class Scheme:
     """Devices report the loss of their copy, which says something about their data."""
     needs_server_data: bool = False
     """The access point needs samples of its own."""
+    needs_classes: bool = False
+    """It judges devices by accuracy, which only models of classes have."""
     needs_every_device: bool = False
     """It judges devices by every round, so that all of them have to be asked in all rounds."""
     personal_models: bool = False

@@ -136,8 +136,8 @@ def _task(job: Job, folder: Path, command: str, version: str) -> list[TrackProgr
     return list(last.values())
 
 
-def _numbers(step: TrackProgress) -> tuple[float, float, float]:
-    return step.loss, step.test_accuracy, step.energy_std_j
+def _numbers(step: TrackProgress) -> tuple[float, float, float, float | None]:
+    return step.loss, step.test_accuracy, step.energy_std_j, step.test_rmse
 
 
 def _heard(event: tuple[float, Any], folder: Path, news: queue.Queue[News]) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.extensions import BEHAVIOURS
-from fairwave.privacy.modes.mode import mode_of
-from fairwave.runs.order import Order
+from fairwave.runs.order import Order, objection_to_behaviour
 from fairwave.scenario.cheating_parameters import Adversary, Cheating
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
@@ -62,12 +61,7 @@ def job_name(behaviour: str, defended: bool) -> str:
 
 def known(scenario: Scenario) -> list[str]:
     """All behaviours that the scenario allows."""
-    refuses = mode_of(scenario.privacy).refuses_behaviour
-    return [
-        name
-        for name, each in BEHAVIOURS.items()
-        if refuses(name, changes_sampling=each.share_of_data is not None) is None
-    ]
+    return [name for name, each in BEHAVIOURS.items() if objection_to_behaviour(scenario, each) is None]
 
 
 def _entry(scenario: Scenario, name: str) -> Adversary:

@@ -45,6 +45,8 @@ def test_every_reading_has_its_sentence(results):
     assert "noise of all 9 rounds adds up in it, to a std of 0.150 per parameter, 3.0 times" in overwritten
     assert said(results.assign(test_accuracy=np.nan * results["test_accuracy"]))[0].endswith("one release.")
     assert "is 0.200 at the end, and was 0.800 at best, in round 3" in overwritten
+    error = results.rename(test_accuracy="test_rmse")  # of a model that predicts numbers: the least is best
+    assert "test RMSE is 0.200 at the end, and was 0.100 at best, in round 1" in said(error)[0]
     assert "round 1 has length 0.01, that of round 2 0.5" in zero
     # 0.05 * sqrt(109,386) = 16.5 over 0.5 and over 0.01
     assert "33 to 1654 times as long" in noise and "its deviation is -1.00" in noise
