@@ -21,10 +21,12 @@ NAMES = {
 
 
 def read_idx_folder(folder: Path) -> dict[str, np.ndarray]:
-    """The four arrays of a folder; the files may be gzipped."""
+    """The four arrays of a folder; the files may be gzipped, and their names may have a dot before 'idx'."""
     arrays = {}
     for part, name in NAMES.items():
-        found = [path for path in (folder / name, folder / f"{name}.gz") if path.exists()]
+        spelled = (name, name.replace("-idx", ".idx"))
+        places = [folder / f"{each}{ending}" for each in spelled for ending in ("", ".gz")]
+        found = [path for path in places if path.exists()]
         if not found:
             raise ScenarioError(f"{folder}: no file {name} or {name}.gz; an idx data set has the four files of MNIST")
         arrays[part] = read_idx(found[0].read_bytes(), str(found[0]))

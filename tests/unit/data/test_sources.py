@@ -40,10 +40,11 @@ def test_bundled_mnist_is_the_canonical_one():
     assert data.train_labels[:8].tolist() == [5, 0, 4, 1, 9, 2, 1, 3]
 
 
+@pytest.mark.parametrize("before_idx", ["-", "."])
 @pytest.mark.parametrize("packed", [False, True])
-def test_idx_folder(arrays, packed: bool, tmp_path: Path):
-    for name, array in zip(NAMES, arrays, strict=True):
-        content = idx(array)
+def test_idx_folder(arrays, packed: bool, before_idx: str, tmp_path: Path):
+    for published, array in zip(NAMES, arrays, strict=True):
+        name, content = published.replace("-idx", f"{before_idx}idx"), idx(array)
         (tmp_path / (f"{name}.gz" if packed else name)).write_bytes(gzip.compress(content) if packed else content)
     data = load(str(tmp_path))
     assert (data.train_inputs == arrays[0]).all() and (data.test_labels == arrays[3]).all()
