@@ -33,6 +33,8 @@ SCENARIOS = {
 }
 
 
+OF_OWN_MODELS = frozenset({"received_accuracy"})
+"""What nobody but a device knows where it uses a model that never leaves it."""
 SLOW = {"a bad channel", "batteries", "empty batteries", "changing data", "moving"}
 
 
@@ -44,12 +46,11 @@ def test_every_round_is_the_simulators(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["max_power", "q_fedavg", "ditto"])
+@pytest.mark.parametrize("scheme", ["max_power", "q_fedavg", "ditto", "mr_mtl"])
 def test_other_schemes_agree_too(scheme: str, tmp_path: Path) -> None:
     order = tiny(scheme=scheme, rounds=2)
     stored = federated(order, tmp_path / "run").records
-    personal = frozenset({"received_accuracy"} if scheme == "ditto" else ())  # of a model that never leaves its device
-    _agree(tmp_path / "run", stored, order, personal)
+    _agree(tmp_path / "run", stored, order, OF_OWN_MODELS if scheme in ("ditto", "mr_mtl") else frozenset())
 
 
 @pytest.mark.slow
@@ -68,6 +69,17 @@ def test_private_training_and_defences_agree(tmp_path: Path) -> None:
     store = federated(order, tmp_path / "run")
     _agree(tmp_path / "run", store.records, order, frozenset({"loss", "received_loss", "update_norm"}))
     assert np.isnan(store.records[0]["loss"]).all()  # losses are computed from records that a proof protects
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["random", "zero"])
+def test_private_training_of_own_models_agrees(first: str, tmp_path: Path) -> None:
+    """Devices carry their own models, pulled towards their copies, from round to round."""
+    chosen = (f"learning.first_model={first}", "defences.use=[]", "peers.mr_mtl_weight=0.5", "privacy.max_epsilon=20")
+    order = tiny(*chosen, preset="fair-mlp", scheme="mr_mtl", rounds=3)
+    store = federated(order, tmp_path / "run")
+    unreported = OF_OWN_MODELS | {"loss", "received_loss", "update_norm"}
+    _agree(tmp_path / "run", store.records, order, unreported)
 
 
 @pytest.mark.slow

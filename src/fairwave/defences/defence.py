@@ -65,6 +65,8 @@ class Defence:
     """It refuses updates, which is reported under its name."""
     looks_back: bool = False
     """It needs the noise that devices were sent, or sketches of what they sent before."""
+    finds_copy_noise: bool = False
+    """It takes the noise of a copy in an update for a sign that the copy was sent back."""
     needs_copies: bool = False
     """It needs the copies that devices had before."""
     needs_server_data: bool = False

@@ -30,4 +30,5 @@ watermark = Defence(
     judge=refusing("watermark", _echoes),
     refuses=True,
     looks_back=True,
+    finds_copy_noise=True,
 )

@@ -19,10 +19,11 @@ from fairwave.engine.battery import covers
 from fairwave.engine.model_copies import MakeCopy, as_it_is
 from fairwave.engine.private_training import private_gradient, train_privately, update_noise_std
 from fairwave.keys import Stream, device_key
-from fairwave.learning.local import correction_term, norm, train, train_beside, update_of
+from fairwave.learning.local import correction_term, norm, train, update_of
 from fairwave.learning.loss import Samples, local_gradient, local_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.optimizer import Optimizer, optimizer_of, rate_in
+from fairwave.learning.pull import Pull
 from fairwave.learning.rounding import restored, rounded
 from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.device_plan import Case, DevicePlan, plan_round
@@ -167,7 +168,7 @@ class TrainingInputs(eqx.Module):
     iterations: Count
     index: Count
     personal_model: Tree | None = None
-    """Its own model, beside the shared one; None where the scheme has none."""
+    """Its own model; None where the scheme has none."""
 
 
 # Step 3: the gradient exchange
@@ -206,7 +207,9 @@ class LocalTraining:
     protection: Protection | None = None
     """What makes every step private; None for plain training."""
     personal_pull: float | None = None
-    """Pull of a device's own model towards the shared one; None where devices have no model of their own."""
+    """Pull of a device's own model towards its copy; None where devices have no model of their own."""
+    trains_beside: bool = False
+    """Its own model is trained beside the copy; otherwise instead of it."""
     gradient_weight: float = 0.0
     """Weight of the mean gradient in the local problem."""
 
@@ -223,7 +226,8 @@ def local_training(scenario: Scenario, scheme: Scheme, model: Model, protection:
         noise_std=update_noise(scenario, scheme),
         sensitivity_spread=scenario.privacy.sensitivity_spread,
         protection=protection,
-        personal_pull=scenario.peers.ditto_weight if scheme.personal_models else None,
+        personal_pull=None if scheme.personal_models is None else scheme.personal_models.weight(scenario.peers),
+        trains_beside=scheme.trains_beside,
         gradient_weight=learning.gradient_weight,
     )
 
@@ -261,28 +265,21 @@ def train_device(setting: LocalTraining, shared: SharedInputs, own: TrainingInpu
     received, samples = shared.copy(own.copy), _training_samples(shared, own)
     noise_key = device_key(shared.root, shared.round_index, Stream.LOCAL_NOISE, own.index)
     batch_key = device_key(shared.root, shared.round_index, Stream.BATCH, own.index)
-    iterations = own.iterations
-    if setting.personal_pull is not None:  # the other half is for its own model: the deadline is one
-        iterations = own.iterations - own.iterations // 2
     rate = rate_in(setting.learning_rate, setting.rate_decay, shared.round_index)
-    correction = _correction(setting, shared, own)
-    trained, reported = _trained(setting, received, correction, samples, (batch_key, noise_key), iterations, rate=rate)
-    update, used, personal = update_of(trained, received), trained, None
-    if setting.personal_pull is not None:
-        used = personal = train_beside(
-            setting.model,
-            own.personal_model,
-            received,
-            samples,
-            key=jax.random.fold_in(batch_key, _PERSONAL),
-            iterations=own.iterations // 2,
-            batch_size=setting.batch_size,
-            learning_rate=rate,
-            attachment=setting.personal_pull,
-        )
+    correction, iterations, start, pull = _correction(setting, shared, own), own.iterations, received, None
+    if setting.trains_beside:  # the other half is for its own model: the deadline is one
+        iterations = own.iterations - own.iterations // 2
+    elif setting.personal_pull is not None:
+        start, pull = own.personal_model, Pull(received, setting.personal_pull)
+    keys = (batch_key, noise_key)
+    trained, reported = _trained(setting, start, correction, samples, keys, iterations, rate=rate, pull=pull)
+    personal = None if setting.personal_pull is None else trained
+    if setting.trains_beside:
+        personal = _trained_beside(setting, received, samples, own, batch_key, rate=rate)
+    update = update_of(trained, start)
     return Trained(
         update=_with_noise(setting, update, shared, noise_key),
-        loss=local_loss(setting.model, used, shared.samples(own.held)),
+        loss=local_loss(setting.model, trained if personal is None else personal, shared.samples(own.held)),
         update_norm=norm(update),
         reported_noise_std=reported,
         personal_model=personal,
@@ -320,21 +317,22 @@ def _correction(setting: LocalTraining, shared: SharedInputs, own: TrainingInput
 
 def _trained(
     setting: LocalTraining,
-    received: Tree,
+    start: Tree,
     correction: Tree | None,
     samples: Samples,
     keys: tuple[Key, Key],
     iterations: Count,
     *,
     rate: Scalar | float,
+    pull: Pull | None,
 ) -> tuple[Tree, Scalar]:
-    """The shared model after local training, and the noise std that the device reports with its update."""
+    """The model whose change is sent, after local training, and the noise std that the device reports with it."""
     batch_key, noise_key = keys
     size, protection, optimizer = setting.batch_size, setting.protection, setting.optimizer
     if protection is None:
         plain = train(
             setting.model,
-            received,
+            start,
             correction,
             samples,
             key=batch_key,
@@ -342,12 +340,13 @@ def _trained(
             batch_size=size,
             learning_rate=rate,
             optimizer=optimizer,
+            pull=pull,
         )
         return plain, jnp.zeros(())
     private = train_privately(
         protection,
         setting.model,
-        received,
+        start,
         correction,
         samples,
         batch_key=batch_key,
@@ -356,8 +355,33 @@ def _trained(
         batch_size=size,
         learning_rate=rate,
         optimizer=optimizer,
+        pull=pull,
     )
-    return private, update_noise_std(protection, samples.count, iterations, size, rate, optimizer)
+    weight = 0.0 if pull is None else pull.weight
+    return private, update_noise_std(protection, samples.count, iterations, size, rate, optimizer, pull_weight=weight)
+
+
+def _trained_beside(
+    setting: LocalTraining,
+    received: Tree,
+    samples: Samples,
+    own: TrainingInputs,
+    batch_key: Key,
+    *,
+    rate: Scalar | float,
+) -> Tree:
+    """A device's own model after the half of its iterations that is left for it."""
+    return train(
+        setting.model,
+        own.personal_model,
+        None,
+        samples,
+        key=jax.random.fold_in(batch_key, _PERSONAL),
+        iterations=own.iterations // 2,
+        batch_size=setting.batch_size,
+        learning_rate=rate,
+        pull=Pull(received, setting.personal_pull or 0.0),
+    )
 
 
 def _with_noise(setting: LocalTraining, update: Tree, shared: SharedInputs, key: Key) -> Tree:

@@ -147,7 +147,7 @@ class Devices:
         """Before the first round."""
         return DeviceStates(
             effort=_first_efforts(self._scenario.utility.effort_window, self.fleet.effort, self._indices),
-            personal_models=for_each(server.global_params, self._indices) if self._scheme.personal_models else None,
+            personal_models=None if self._scheme.personal_models is None else self._alike(server.global_params),
             used_energy_j=None if self.capacity_j is None else jnp.zeros_like(self.capacity_j),
             behaviour=None,
             on_the_way=self._nothing_on_the_way(server),
@@ -162,6 +162,10 @@ class Devices:
             return {}
         time_s = preparation_s(self.fleet.device, learning, counts)
         return {"preparation_energy_j": energy_j, "preparation_s": np.broadcast_to(time_s, energy_j.shape)}
+
+    def _alike(self, params: Tree) -> Tree:
+        models: Tree = for_each(params, self._indices)
+        return models
 
     def _nothing_on_the_way(self, server: ServerState) -> OnTheWay | None:
         places = late_places(self._scenario)

@@ -22,7 +22,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
 from fairwave.keys import Stream, device_key
-from fairwave.learning.model import Tree, flat_rows
+from fairwave.learning.model import Model, Tree, flat_rows
 from fairwave.policy.deviation import released_copy
 from fairwave.privacy.noise import standard_normal
 from fairwave.types import Count, FlagPerDevice, Key, Params, PerDevice, Scalar, UpdatePerDevice
@@ -227,6 +227,12 @@ class AddressedCopies(Copies):
     def places(self) -> int:
         """Models that there is place for."""
         return int(jax.tree.leaves(self.models)[0].shape[0])
+
+
+def first_model(model: Model, zero: bool, root: Key) -> Tree:
+    """The model that everybody begins with: random, or `zero` in every value."""
+    params = model.init(device_key(root, 0, Stream.INITIAL_MODEL, 0))
+    return jax.tree.map(jnp.zeros_like, params) if zero else params
 
 
 def first_copies(params: Tree, devices: Array, alike: bool) -> AddressedCopies:

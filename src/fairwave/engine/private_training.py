@@ -17,6 +17,7 @@ from fairwave.learning.loss import Samples, scaled
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.optimizer import Optimizer
 from fairwave.learning.per_sample import scaled_sum
+from fairwave.learning.pull import Pull, pulled
 from fairwave.privacy.clipping import clip_factor
 from fairwave.privacy.noise import Source, noised, on_host_noised, random_bits
 from fairwave.privacy.protection import Protection
@@ -40,8 +41,13 @@ def train_privately(
     batch_size: int,
     learning_rate: Scalar | float,
     optimizer: Optimizer = PLAIN,
+    pull: Pull | None = None,
 ) -> Tree:
-    """The device's model after its private iterations."""
+    """The device's model after its private iterations.
+
+    A pull is added after the noise: it depends on the device's model and on a copy that it received, both of which are
+    computed from noised sums alone.
+    """
     probability, expected = _batch(batch_size, samples.count)
     std = protection.noise_multiplier * protection.clip_norm
 
@@ -52,7 +58,8 @@ def train_privately(
         total = _sum_of_batch(protection, model, params, samples, drawn, batch_size=batch_size)
         blurred = noised_tree(protection.source, total, std, jax.random.fold_in(noise_key, iteration))
         gradient = _mean_with_penalty(model, params, blurred, expected)
-        return step_along(surrogate_gradient(gradient, correction), training, optimizer, learning_rate)
+        slope = pulled(surrogate_gradient(gradient, correction), params, pull)
+        return step_along(slope, training, optimizer, learning_rate)
 
     trained: Training = jax.lax.fori_loop(0, iterations, step, begin(received, optimizer))
     return trained.params
@@ -65,11 +72,14 @@ def update_noise_std(
     batch_size: int,
     learning_rate: Scalar | float,
     optimizer: Optimizer = PLAIN,
+    *,
+    pull_weight: float = 0.0,
 ) -> Scalar:
     """Std of the noise that so many steps leave in each value of an update; the device reports it with the update."""
     _, expected = _batch(batch_size, count)
     of_gradient = protection.noise_multiplier * protection.clip_norm / expected
-    return learning_rate * optimizer.noise_gain(iterations, of_gradient)
+    shrinkage = learning_rate * pull_weight if pull_weight else None
+    return learning_rate * optimizer.noise_gain(iterations, of_gradient, shrinkage)
 
 
 def private_gradient(protection: Protection, model: Model, params: Tree, samples: Samples, key: Key) -> Tree:

@@ -15,13 +15,13 @@ from fairwave.double_precision import double_precision
 from fairwave.engine.device_history import no_history, removed
 from fairwave.engine.device_side import MeanGradient, exchanges_gradients, update_noise
 from fairwave.engine.invitation import Invitation, draw_participants
-from fairwave.engine.model_copies import Copies, StoredCopies, first_copies
+from fairwave.engine.model_copies import Copies, StoredCopies, first_copies, first_model
 from fairwave.engine.presence import presence
 from fairwave.engine.round import Concluded, conclude_round
 from fairwave.engine.server_steps import RoundAddress, ServerRules, Upload
 from fairwave.engine.state import ServerState
 from fairwave.errors import ScenarioError
-from fairwave.keys import Stream, device_key, run_key
+from fairwave.keys import run_key
 from fairwave.learning.aggregate import mean_gradient
 from fairwave.learning.evaluate import accuracy, root_mean_squared_error
 from fairwave.learning.model import Model, Tree
@@ -217,9 +217,7 @@ _rmse = jax.jit(root_mean_squared_error, static_argnums=0)
 def _first_state(
     model: Model, zero: bool, root: Key, devices: Array, stores_copies: bool, broadcasts: bool
 ) -> ServerState:
-    params = model.init(device_key(root, 0, Stream.INITIAL_MODEL, 0))
-    if zero:
-        params = jax.tree.map(jnp.zeros_like, params)
+    params = first_model(model, zero, root)
     copies: Copies = (
         StoredCopies(for_each(params, devices)) if stores_copies else first_copies(params, devices, alike=broadcasts)
     )

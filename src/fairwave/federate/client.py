@@ -34,6 +34,7 @@ from fairwave.engine.device_side import (
     sent_in_8_bits,
     train_device,
 )
+from fairwave.engine.model_copies import first_model
 from fairwave.engine.round_record import FROM_PLAN
 from fairwave.federate.client_data import OwnSamples
 from fairwave.federate.client_state import ClientState, ClientStateFile, on_host
@@ -45,7 +46,7 @@ from fairwave.federate.protocol import Answer, Phase, Reason, Status, Task, saya
 from fairwave.federate.sent_values import received
 from fairwave.federate.settings import Settings
 from fairwave.federate.task_checks import agreement_digest, digest_of, is_hostile, is_out_of_turn, is_unforeseen
-from fairwave.keys import Stream, device_key, run_key
+from fairwave.keys import Stream, run_key
 from fairwave.learning.loss import Samples, local_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.models import count_parameters
@@ -124,8 +125,7 @@ class DeviceClient:
             self._know_yourself(DeviceValues(scenario))
             self._enforced = self._mode.enforcement(scenario, samples.counts, count_parameters(model))
             self._training = local_training(scenario, scheme, model, self._enforced.protection)
-            initial = device_key(run_key(scenario.run.seed), 0, Stream.INITIAL_MODEL, 0)
-            self._like = jax.eval_shape(model.init, initial)
+            self._like = jax.eval_shape(model.init, run_key(scenario.run.seed))
             self._layout = {name: np.empty(leaf.shape, leaf.dtype) for name, leaf in leaves_by_name(self._like)}
             self._charges = DeviceCharges(
                 state_file.parent / ACCOUNT if account is None else account,
@@ -137,7 +137,10 @@ class DeviceClient:
             )
             self.agreement = agreement_digest(scenario, scheme.name, settings.noise)
             first = no_memory(self._member.effort, scenario.utility.effort_window)
-            self._file = ClientStateFile(state_file, first, model.init(initial) if scheme.personal_models else None)
+            personal = None
+            if scheme.personal_models is not None:
+                personal = first_model(model, scenario.learning.first_model == "zero", run_key(scenario.run.seed))
+            self._file = ClientStateFile(state_file, first, personal)
 
     def _know_yourself(self, values: DeviceValues) -> None:
         """The device's own hardware, battery and way through the cell, out of the scenario's."""
@@ -294,7 +297,7 @@ class DeviceClient:
         """The state after local training; its steps are counted before anything leaves the device."""
         shared = dataclasses.replace(self._shared(state), mean=self._mean_gradient(task))
         own = self._training_inputs(state, plan)
-        before = self._loss_of(state.personal_model if self._scheme.personal_models else own.copy, state.round)
+        before = self._loss_of(own.copy if self._scheme.personal_models is None else state.personal_model, state.round)
         program = self._programs.training(self._training, shared, own)  # compiling is neither training time nor energy
         with Meter(self._counters) as meter:
             trained: Trained = jax.tree.map(lambda leaf: leaf.block_until_ready(), program(shared, own))

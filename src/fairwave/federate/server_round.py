@@ -211,7 +211,7 @@ def _copy_accuracy(point: AccessPoint, server: ServerState, invitation: Invitati
     shared = SharedInputs(point.root, jnp.zeros((), int), *point.tried_on)
     accuracy = copy_accuracy_program(point.model)(shared, held)
     tried: jax.Array = among_all({"accuracy": accuracy}, invitation)["accuracy"]
-    return tried * (jnp.nan if point.rules.scheme.personal_models else 1.0)
+    return tried * (1.0 if point.rules.scheme.personal_models is None else jnp.nan)
 
 
 def _stacked(server: ServerState, answers: Answers, chosen: np.ndarray, bits: int) -> Tree:

@@ -13,6 +13,7 @@ from fairwave.learning.descent import Operands, Step, descent
 from fairwave.learning.loss import Samples, mean_loss, scaled
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.optimizer import Optimizer
+from fairwave.learning.pull import Pull, pulled
 from fairwave.types import Count, Key, Scalar
 
 PLAIN = Optimizer()
@@ -71,40 +72,21 @@ def train(
     batch_size: int,
     learning_rate: Scalar | float,
     optimizer: Optimizer = PLAIN,
+    pull: Pull | None = None,
 ) -> Tree:
-    """The device's model after its local iterations, each on a batch drawn from its data with replacement."""
+    """The device's model after its local iterations, each on a batch drawn from its data with replacement.
 
-    def move(operands: Operands, training: Training, gradient: Tree) -> Training:
-        return step_along(surrogate_gradient(gradient, operands[2]), training, optimizer, operands[3])
-
-    operands = (key, samples, correction, learning_rate)
-    return descent(_step(model, batch_size, move), iterations, begin(received, optimizer), operands).params
-
-
-def train_beside(
-    model: Model,
-    personal: Tree,
-    shared: Tree,
-    samples: Samples,
-    *,
-    key: Key,
-    iterations: Count,
-    batch_size: int,
-    learning_rate: Scalar | float,
-    attachment: float,
-) -> Tree:
-    """A device's own model after so many steps on its data, pulled towards the shared one (Ditto's local problem).
-
-    Li, Hu, Beirami, Smith, "Ditto: Fair and Robust Federated Learning Through Personalization", ICML 2021.
+    With a pull this is the local problem of Ditto (Li, Hu, Beirami, Smith, "Ditto: Fair and Robust Federated Learning
+    Through Personalization", ICML 2021) and of MR-MTL (Liu, Hu, Wu, Smith, "On Privacy and Personalization in
+    Cross-Silo Federated Learning", NeurIPS 2022).
     """
 
     def move(operands: Operands, training: Training, gradient: Tree) -> Training:
-        own, theirs, rate = training.params, operands[2], operands[3]
-        pulled = jax.tree.map(lambda g, mine, shared: g + attachment * (mine - shared), gradient, own, theirs)
-        return step_along(pulled, training, PLAIN, rate)
+        slope = pulled(surrogate_gradient(gradient, operands[2]), training.params, operands[4])
+        return step_along(slope, training, optimizer, operands[3])
 
-    operands = (key, samples, shared, learning_rate)
-    return descent(_step(model, batch_size, move), iterations, begin(personal, PLAIN), operands).params
+    operands = (key, samples, correction, learning_rate, pull)
+    return descent(_step(model, batch_size, move), iterations, begin(received, optimizer), operands).params
 
 
 def _step(model: Model, batch_size: int, move: Callable[[Operands, Training, Tree], Training]) -> Step:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import optax
 
 from fairwave.learning.model import Tree
+from fairwave.learning.pull import noise_gain_under_pull
 from fairwave.scenario.learning_parameters import Learning, OptimizerName
 from fairwave.types import Count, Scalar
 
@@ -36,14 +37,21 @@ class Optimizer:
         direction, after = self._rule().update(gradient, state)
         return direction, after
 
-    def noise_gain(self, steps: Count, gradient_noise_std: Scalar) -> Scalar:
+    def noise_gain(self, steps: Count, gradient_noise_std: Scalar, shrinkage: Scalar | float | None = None) -> Scalar:
         """Std of the noise that so many steps of rate 1 leave in each value of the model.
 
         `gradient_noise_std` is that of the noise in each step's gradient, drawn independently. The noise of a step that
         is followed by k - 1 others arrives (1 - m^k) / (1 - m) times, for momentum m, which is exact. Adam divides by
         the root mean square of its gradients; where noise is most of them, a unit of noise is left in every step. With
         less noise, less is left, so that the value is an estimate from above.
+
+        `shrinkage` is learning rate times pull where every step is pulled towards a fixed model, and None otherwise.
         """
+        if shrinkage is not None:
+            if self.name == "adam":
+                raise ValueError("the noise that Adam leaves under a pull is not known; take 'sgd' or 'momentum'")
+            kept = self.momentum if self.name == "momentum" else 0.0
+            return gradient_noise_std * noise_gain_under_pull(steps, kept, shrinkage)
         count = steps.astype(jnp.float64)
         if self.name == "sgd":
             return gradient_noise_std * jnp.sqrt(count)

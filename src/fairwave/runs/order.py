@@ -124,7 +124,33 @@ def objection(scenario: Scenario, scheme: Scheme) -> str | None:
         )
     if scheme.needs_classes and scenario.data.target == "number":
         return f"'{scheme.name}' judges devices by accuracy, and data.target 'number' has none; leave the scheme out"
-    return mode_of(scenario.privacy).refuses_scheme(scheme)
+    return _pull_objection(scenario, scheme) or mode_of(scenario.privacy).refuses_scheme(scheme)
+
+
+def _pull_objection(scenario: Scenario, scheme: Scheme) -> str | None:
+    """Why training that is pulled towards the copy, in every step that is sent, would go wrong; None if it does not."""
+    if scheme.personal_models is None or scheme.trains_beside:
+        return None
+    learning, weight = scenario.learning, scheme.personal_models.weight(scenario.peers)
+    if learning.learning_rate * weight > 1.0:
+        return (
+            f"'{scheme.name}' pulls models towards their copies by {weight:g}, and with learning.learning_rate "
+            f"{learning.learning_rate:g} every step would go beyond the copy; take a pull of at most "
+            f"{1.0 / learning.learning_rate:g} ([peers])"
+        )
+    if learning.optimizer == "adam" and mode_of(scenario.privacy).counts_steps:
+        return (
+            f"'{scheme.name}' pulls models towards their copies, and the noise that learning.optimizer 'adam' then "
+            f"leaves in an update, which devices report under privacy.mode '{scenario.privacy.mode}', is not known; "
+            "take 'sgd' or 'momentum'"
+        )
+    for name in scenario.defences.use:
+        if weight > 0.0 and DEFENCES.get(name, "defences.use", ScenarioError).finds_copy_noise:
+            return (
+                f"'{scheme.name}' pulls models towards their copies, noise included, which '{name}' in defences.use "
+                f"takes for an echo; leave '{name}' out of it, or leave the scheme out"
+            )
+    return None
 
 
 def fitting_schemes(scenario: Scenario) -> list[str]:

@@ -20,6 +20,8 @@ class Peers(Group):
     """term: tilt t; 0 is the plain mean, more looks at the worst devices."""
     ditto_weight: NonNegative = 1.0
     """ditto: pull lambda of each device's own model towards the shared one."""
+    mr_mtl_weight: NonNegative = 0.01
+    """mr_mtl: pull lambda of each device's own model towards its copy; times learning.learning_rate it is at most 1."""
     update_length: Positive = 0.5
     """cgsv, rffl: length Gamma to which updates are scaled (cgsv) or clipped (rffl)."""
     reputation_memory: Below1 = 0.95

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.rules.max_power import max_power as rule
-from fairwave.schemes.scheme import Scheme
+from fairwave.schemes.scheme import PersonalModels, Scheme
 
 ditto = Scheme(
     name="ditto",
@@ -15,6 +15,6 @@ ditto = Scheme(
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,
-    personal_models=True,
+    personal_models=PersonalModels(beside=True, weight=lambda peers: peers.ditto_weight),
     exchanges_gradients=False,
 )

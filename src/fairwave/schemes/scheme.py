@@ -36,6 +36,19 @@ class ServerStep(eqx.Module):
     """The copies that devices had in the round."""
 
 
+@dataclasses.dataclass(frozen=True)
+class PersonalModels:
+    """Models that devices keep for themselves, and use."""
+
+    beside: bool
+    """A device trains its copy as well, with half of its iterations, and sends the change of that.
+
+    Otherwise its own model is all that it trains, and it sends the change of that.
+    """
+    weight: Callable[[Peers], float]
+    """The pull lambda of a device's own model towards its copy, out of the peers' parameters."""
+
+
 Memory: TypeAlias = Tree
 """What a scheme carries from round to round."""
 Combine: TypeAlias = Callable[[SchemeSettings, Updates, Memory], tuple[Params, Memory]]
@@ -77,8 +90,13 @@ class Scheme:
     """It judges devices by accuracy, which only models of classes have."""
     needs_every_device: bool = False
     """It judges devices by every round, so that all of them have to be asked in all rounds."""
-    personal_models: bool = False
-    """Every device keeps a model of its own beside the shared one, and uses that."""
+    personal_models: PersonalModels | None = None
+    """Every device keeps a model of its own and uses that; None where devices use their copies."""
+
+    @property
+    def trains_beside(self) -> bool:
+        """Devices train models of their own beside what they send."""
+        return self.personal_models is not None and self.personal_models.beside
 
     def __post_init__(self) -> None:
         if isinstance(self.plan, str):

@@ -42,7 +42,9 @@ def agree(ours: list[np.ndarray], theirs: list[np.ndarray]) -> None:
         np.testing.assert_allclose(a, b, rtol=0, atol=TOLERANCE * max(scale, 1e-3))
 
 
-@pytest.mark.parametrize("name", ["proposed", pytest.param("ditto", marks=pytest.mark.slow), "fair_noise_only"])
+@pytest.mark.parametrize(
+    "name", ["proposed", pytest.param("ditto", marks=pytest.mark.slow), "mr_mtl", "fair_noise_only"]
+)
 def test_all_forms_agree(name):
     first, *others = [played(name, form) for form in FORMS]
     for other in others:

@@ -76,7 +76,7 @@ class DeviceLevel(PrivacyMode):
                 f"'{scheme.name}' sends copies whose noise depends on the device, or has none, so that privacy.mode "
                 f"'device' would prove nothing; choose among {', '.join(fitting)} (--schemes)"
             )
-        if scheme.combine is not None or scheme.personal_models:
+        if scheme.combine is not None or scheme.personal_models is not None:
             return (
                 f"'{scheme.name}' does more than take the mean of updates, and privacy.mode 'device' has a proof for "
                 "that alone; choose another scheme"

@@ -53,8 +53,12 @@ class SchemeTraits(Protocol):
         """Devices report losses on their data."""
 
     @property
-    def personal_models(self) -> bool:
-        """Devices train a model of their own."""
+    def personal_models(self) -> object | None:
+        """Models that devices keep for themselves; None without any."""
+
+    @property
+    def trains_beside(self) -> bool:
+        """Devices train models of their own beside what they send."""
 
     @property
     def combine(self) -> object | None:

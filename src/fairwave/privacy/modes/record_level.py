@@ -73,7 +73,7 @@ class RecordLevel(PrivacyMode):
             what = "trains"
         elif scheme.reports_losses:
             what = "has devices report losses on their data"
-        elif scheme.personal_models:
+        elif scheme.trains_beside:
             what = "trains a model beside"
         if what is None:
             return None
