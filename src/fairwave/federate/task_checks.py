@@ -53,8 +53,18 @@ def is_out_of_turn(task: Task, copy: NamedArrays | None, state: ClientState, exc
 
 
 _LATER = {
-    "learning": ("update_bits", "features", "activation", "rate_decay", "optimizer", "momentum"),
+    "learning": (
+        "update_bits",
+        "features",
+        "activation",
+        "rate_decay",
+        "optimizer",
+        "momentum",
+        "views",
+        "mirrored_views",
+    ),
     "data": ("classes", "target"),
+    "peers": ("mr_mtl_weight",),
 }
 """Parameters that scenarios did not have at first: at their defaults they are left out, so that federations go on."""
 

@@ -37,8 +37,8 @@ def scaled(inputs: Array) -> Inputs:
 
 
 def mean_loss(model: Model, params: Tree, inputs: Inputs, labels: Labels) -> Scalar:
-    """Mean loss of some samples, penalty included."""
-    return jnp.mean(model.losses(params, inputs, labels)) + model.penalty(params)
+    """Mean loss of some samples as local steps lower it, penalty included."""
+    return jnp.mean(model.trained_on(params, inputs, labels)) + model.penalty(params)
 
 
 def local_loss(model: Model, params: Tree, samples: Samples) -> Scalar:

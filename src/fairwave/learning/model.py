@@ -47,8 +47,15 @@ class Model:
     """Added to the mean loss, such as a regulariser."""
     taps: Callable[[Tree, Inputs, Labels], Taps] | None = None
     """For a model of dense layers, a list of {weight, bias}: makes private training cheap."""
+    training_losses: Callable[[Tree, Inputs, Labels], Losses] | None = None
+    """The loss of each sample in local training, where it is another one than `losses`."""
     numbers: Callable[[Tree, Inputs], Float[Array, " sample"]] | None = None
     """What a model that predicts numbers says of each sample; None for a model of classes."""
+
+    @property
+    def trained_on(self) -> Callable[[Tree, Inputs, Labels], Losses]:
+        """The loss of each sample that local steps lower."""
+        return self.training_losses or self.losses
 
 
 def flat_rows(stacked: Tree) -> tuple[Float[Array, "row param"], Callable[[Array], Tree]]:

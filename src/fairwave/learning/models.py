@@ -19,6 +19,7 @@ from fairwave.learning.model import Model, classifier, cross_entropy, half_squar
 from fairwave.learning.pooled_convolution import PooledConvolutional, fits
 from fairwave.learning.precision import computed_in
 from fairwave.learning.series_convolution import SeriesConvolutional, long_enough
+from fairwave.learning.views import with_views
 from fairwave.scenario.learning_parameters import Activation, Learning, Precision
 from fairwave.scenario.targets import Target
 
@@ -51,7 +52,15 @@ def model_of(learning: Learning) -> Model:
 
 @functools.cache
 def _built(kind: ModelKind, learning: Learning) -> Model:
-    return kind.build(learning)
+    built = kind.build(learning)
+    if learning.views == 1 or learning.image_shape is None:
+        return built
+    return _viewed(built, learning.image_shape, learning.views, learning.mirrored_views)
+
+
+@functools.cache
+def _viewed(model: Model, image_shape: tuple[int, int, int], views: int, mirrored: bool) -> Model:
+    return with_views(model, image_shape, views, mirrored=mirrored)
 
 
 def count_parameters(model: Model) -> int:

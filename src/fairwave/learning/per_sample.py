@@ -84,7 +84,7 @@ def _by_sample(
 ) -> Tree:
     def own_gradient(one_input: Array, label: Array) -> Tree:
         # A batch of one: whatever a model does across its batch, no sample can reach another's gradient.
-        return jax.grad(lambda p: model.losses(p, one_input[None], label[None])[0])(params)
+        return jax.grad(lambda p: model.trained_on(p, one_input[None], label[None])[0])(params)
 
     def lengths(leaves: list[Array]) -> Lengths:
         return jnp.sqrt(jnp.sum(jnp.stack([_squared(leaf.reshape(leaf.shape[0], -1)) for leaf in leaves]), axis=0))

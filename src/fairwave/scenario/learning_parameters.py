@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -51,6 +52,10 @@ class Learning(Group):
     """Share of the last step's direction kept in the next; for 'momentum' and 'adam'."""
     batch_size: Annotated[int, *whole(1, 10_000_000)]
     """Samples per local iteration."""
+    views: Annotated[int, *whole(1, 25)] = 1
+    """Views of an image, moved by up to 2 pixels, whose mean loss is trained on. Default: 1, the image alone."""
+    mirrored_views: bool = False
+    """Every second view is a mirror image."""
     gradient_weight: NonNegative
     """Weight xi of the mean gradient in the local problem."""
     gradient_exchange: bool
@@ -88,6 +93,22 @@ class Learning(Group):
         """Bits of one update on the air: with update_bits = 8, values and steps as they are sent."""
         values = self.num_parameters()
         return 8 * (values + num_steps(values)) if self.update_bits == 8 else values * self.bits_per_parameter
+
+    @model_validator(mode="after")
+    def _views_are_of_images(self) -> Learning:
+        if self.views == 1:
+            return self
+        if self.features != "none":
+            raise ValueError(
+                f"views {self.views} with features '{self.features}', which devices compute once; set views to 1, or "
+                "features to 'none'"
+            )
+        if self.image_shape is None or math.prod(self.image_shape) != self.layer_sizes[0]:
+            raise ValueError(
+                f"views {self.views} of {self.layer_sizes[0]} inputs need image_shape; give height, width and colours, "
+                "such as [28, 28, 1]"
+            )
+        return self
 
     @model_validator(mode="after")
     def _constants_agree(self) -> Learning:

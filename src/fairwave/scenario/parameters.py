@@ -286,5 +286,6 @@ class Scenario(Group):
         return 2.0 * once if self.radio.charge_gradient_upload else once
 
     def batch_bits(self) -> float:
-        """Bits of data in one batch."""
-        return float(self.learning.batch_size * self.learning.layer_sizes[0] * self.data.bits_per_feature)
+        """Bits of data that one iteration works through: those of a batch, once for every view of it."""
+        values = self.learning.batch_size * self.learning.views * self.learning.layer_sizes[0]
+        return float(values * self.data.bits_per_feature)
