@@ -55,7 +55,7 @@ MODELS: Registry[Any] = Registry(
     "models",
     {
         name: f"fairwave.learning.models:{name}"
-        for name in ("mlp", "softmax", "cnn", "pooled_cnn", "series_cnn", "regression")
+        for name in ("mlp", "softmax", "cnn", "pooled_cnn", "series_cnn", "resnet", "gru", "regression")
     },
 )
 FEATURES: Registry[Any] = Registry(

@@ -9,10 +9,9 @@ from jaxtyping import Array
 
 from fairwave.learning.activations import Elementwise
 from fairwave.learning.dense import Layer, apply_layer, uniform_layer
+from fairwave.learning.image_windows import convolved
 from fairwave.learning.model import Inputs, Logits
 from fairwave.types import Key
-
-LAYOUT = ("NHWC", "HWIO", "NHWC")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,5 +44,5 @@ class Convolutional:
 
 def _halve(layer: Layer, images: Array) -> Array:
     # Twice halved, rounding up, is a quarter rounded up, which is what `init` counts on.
-    convolved = jax.lax.conv_general_dilated(images, layer["weight"], (2, 2), "SAME", dimension_numbers=LAYOUT)
-    return convolved + layer["bias"][None, None, None, :]
+    rows, columns = jax.lax.padtype_to_pads(images.shape[1:3], layer["weight"].shape[:2], (2, 2), "SAME")
+    return convolved(images, layer["weight"], 2, (rows, columns)) + layer["bias"][None, None, None, :]

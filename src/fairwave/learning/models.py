@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import jax
 import numpy as np
@@ -18,6 +18,8 @@ from fairwave.learning.dense import Dense
 from fairwave.learning.model import Model, classifier, cross_entropy, half_squared_error, regressor
 from fairwave.learning.pooled_convolution import PooledConvolutional, fits
 from fairwave.learning.precision import computed_in
+from fairwave.learning.recurrent import Recurrent, is_series
+from fairwave.learning.residual import SMALLEST_IMAGE, Residual
 from fairwave.learning.series_convolution import SeriesConvolutional, long_enough
 from fairwave.learning.views import with_views
 from fairwave.scenario.learning_parameters import Activation, Learning, Precision
@@ -85,21 +87,25 @@ def _dense_network(
     return build(dense.init, computed_in(precision, dense.logits), l2, computed_in(precision, dense.taps))
 
 
-NETWORKS: dict[str, type[Convolutional] | type[PooledConvolutional] | type[SeriesConvolutional]] = {
+Network: TypeAlias = Convolutional | PooledConvolutional | SeriesConvolutional | Residual | Recurrent
+NETWORKS: dict[str, type[Network]] = {
     "cnn": Convolutional,
     "pooled_cnn": PooledConvolutional,
     "series_cnn": SeriesConvolutional,
+    "resnet": Residual,
+    "gru": Recurrent,
 }
+"""Networks of inputs that have a shape, with two widths."""
 
 
-def _convolutional(learning: Learning) -> Model:
+def _shaped(learning: Learning) -> Model:
     shape = learning.image_shape or (1, 1, learning.layer_sizes[0])
     sizes = (shape, learning.channels, learning.layer_sizes[-1])
-    return _convolutional_network(learning.model, sizes, learning.activation, learning.l2, learning.precision)
+    return _shaped_network(learning.model, sizes, learning.activation, learning.l2, learning.precision)
 
 
 @functools.cache
-def _convolutional_network(
+def _shaped_network(
     name: str,
     sizes: tuple[tuple[int, int, int], tuple[int, int], int],
     activation: Activation,
@@ -143,12 +149,32 @@ def _a_large_image(learning: Learning) -> str | None:
     return objection
 
 
+def _a_photograph(learning: Learning) -> str | None:
+    objection = _an_image(learning)
+    if objection is None and learning.image_shape is not None and min(learning.image_shape[:2]) < SMALLEST_IMAGE:
+        return (
+            f"image_shape {list(learning.image_shape)} is too small for model 'resnet'; use 'cnn', or images of "
+            f"{SMALLEST_IMAGE} x {SMALLEST_IMAGE} pixels or more"
+        )
+    return objection
+
+
 def _a_series(learning: Learning) -> str | None:
     objection = _an_image(learning)
     if objection is None and learning.image_shape is not None and not long_enough(learning.image_shape):
         return (
             f"image_shape {list(learning.image_shape)} for model 'series_cnn'; give samples in time (20 or more), 1, "
             "and measurements in each, such as [128, 1, 6]"
+        )
+    return objection
+
+
+def _samples_in_time(learning: Learning) -> str | None:
+    objection = _an_image(learning)
+    if objection is None and learning.image_shape is not None and not is_series(learning.image_shape):
+        return (
+            f"image_shape {list(learning.image_shape)} for model 'gru'; give samples in time (2 or more), 1, and "
+            "measurements in each, such as [128, 1, 6]"
         )
     return objection
 
@@ -165,18 +191,30 @@ regression = ModelKind(
 cnn = ModelKind(
     "cnn",
     "two strided 3 x 3 convolutions and a dense layer",
-    _convolutional,
+    _shaped,
     _an_image,
 )
 pooled_cnn = ModelKind(
     "pooled_cnn",
     "8 x 8 and 4 x 4 convolutions with pooling and two dense layers, as in work on private learning",
-    _convolutional,
+    _shaped,
     _a_large_image,
 )
 series_cnn = ModelKind(
     "series_cnn",
     "two convolutions along time, the mean over time and a dense layer, for sensors",
-    _convolutional,
+    _shaped,
     _a_series,
+)
+resnet = ModelKind(
+    "resnet",
+    "a residual network of seven convolutions with group normalisation, for photographs",
+    _shaped,
+    _a_photograph,
+)
+gru = ModelKind(
+    "gru",
+    "a gated recurrent unit along time and dense layers before and after it, for sensors",
+    _shaped,
+    _samples_in_time,
 )

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from fairwave.learning.activations import Elementwise
-from fairwave.learning.convolution import LAYOUT
 from fairwave.learning.dense import Layer, apply_layer, uniform_layer
+from fairwave.learning.image_windows import around, convolved
 from fairwave.learning.model import Inputs, Logits
 from fairwave.types import Key
 
@@ -70,9 +70,7 @@ def _side_left(side: int) -> int:
 
 
 def _convolved(layer: Layer, images: Array, padding: int) -> Array:
-    around = ((padding, padding), (padding, padding))
-    outputs = jax.lax.conv_general_dilated(images, layer["weight"], (STRIDE, STRIDE), around, dimension_numbers=LAYOUT)
-    return outputs + layer["bias"][None, None, None, :]
+    return convolved(images, layer["weight"], STRIDE, around(padding)) + layer["bias"][None, None, None, :]
 
 
 def _pooled(images: Array) -> Array:

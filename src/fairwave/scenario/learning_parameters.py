@@ -25,7 +25,7 @@ class Learning(Group):
     """The model and its local training."""
 
     model: Annotated[str, named(MODELS), known(MODELS)]
-    """Name: 'mlp' (dense layers), 'softmax', 'cnn', 'pooled_cnn', 'series_cnn', 'regression', or a plugin's."""
+    """Name: 'mlp', 'softmax', 'cnn', 'pooled_cnn', 'series_cnn', 'resnet', 'gru', 'regression', or a plugin's."""
     layer_sizes: tuple[LayerSize, ...] = Field(min_length=2)
     """Units per layer, input first; two for all but 'mlp' and 'regression': inputs and classes."""
     image_shape: tuple[LayerSize, LayerSize, LayerSize] | None = None
@@ -35,7 +35,7 @@ class Learning(Group):
     activation: Activation = "relu"
     """What hidden layers apply; bounded ones such as 'tanh' keep gradients short, which helps private training."""
     channels: tuple[LayerSize, LayerSize] = (8, 16)
-    """Channels of the two convolutions; for 'cnn', 'pooled_cnn' and 'series_cnn'."""
+    """Channels of two convolutions; in 'resnet' of two stages (a third has twice the last); in 'gru' input and state."""
     l2: NonNegative = 0.0
     """Weight of half the squared length of the parameters in the loss; makes 'softmax' strongly convex."""
     bits_per_parameter: Annotated[int, *whole(1, 64)]

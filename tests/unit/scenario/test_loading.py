@@ -13,7 +13,7 @@ from fairwave.scenario.show import to_toml
 
 
 def test_presets():
-    assert preset_names() == ["fair", "fair-mlp", "har", "paper", "paper-clean", "paper-literal", "small"]
+    assert preset_names() == ["cifar10", "fair", "fair-mlp", "har", "paper", "paper-clean", "paper-literal", "small"]
     assert all(preset_summary(name).endswith(".") for name in preset_names())
 
 
@@ -37,6 +37,7 @@ def test_presets_differ_as_they_say():
     assert fair.payload_bits() == 8 * (39_700 + 156)
     assert load_scenario("fair-mlp").payload_bits() == 109_386 * 8
     assert load_scenario("fair-mlp", ["learning.update_bits=8"]).payload_bits() == 8 * (109_386 + 428)
+    assert load_scenario("cifar10").payload_bits() == 78_042 * 8
     literal = load_scenario("paper-literal")
     assert literal.privacy.overwrite_model and literal.privacy.broadcast and literal.privacy.sensitivity_spread == 0.1
     assert (literal.learning.first_model, literal.learning.convergence) == ("zero", "printed")
@@ -44,7 +45,7 @@ def test_presets_differ_as_they_say():
     assert load_scenario("small").cell.num_devices < paper.cell.num_devices
 
 
-@pytest.mark.parametrize("name", ["fair", "fair-mlp", "har", "paper", "paper-clean", "paper-literal", "small"])
+@pytest.mark.parametrize("name", preset_names())
 def test_shown_scenario_loads_again(name, tmp_path: Path):
     shown = tmp_path / "shown.toml"
     shown.write_text(to_toml(load_scenario(name)), "utf-8")
