@@ -63,7 +63,8 @@ class Residual:
             return self._together(params, inputs)
         # What lies between layers is computed again for gradients: 1,000 images would hold gigabytes of it.
         one = jax.checkpoint(lambda image: self._together(params, image[None])[0])
-        return jax.lax.map(one, inputs, batch_size=AT_ONCE)
+        scores: Logits = jax.lax.map(one, inputs, batch_size=AT_ONCE)
+        return scores
 
     def _together(self, params: dict[str, Layer], inputs: Inputs) -> Logits:
         images = inputs.reshape(inputs.shape[0], *self.image_shape)

@@ -35,7 +35,7 @@ class Learning(Group):
     activation: Activation = "relu"
     """What hidden layers apply; bounded ones such as 'tanh' keep gradients short, which helps private training."""
     channels: tuple[LayerSize, LayerSize] = (8, 16)
-    """Channels of two convolutions; in 'resnet' of two stages (a third has twice the last); in 'gru' input and state."""
+    """Channels of two convolutions; in 'resnet' of two stages (a third has twice as many); in 'gru' input and state."""
     l2: NonNegative = 0.0
     """Weight of half the squared length of the parameters in the loss; makes 'softmax' strongly convex."""
     bits_per_parameter: Annotated[int, *whole(1, 64)]
