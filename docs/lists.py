@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from fairwave.extensions import BEHAVIOURS, DATA, DEFENCES, PRIVACY_MODES, SCHEMES
+from fairwave.extensions import AGGREGATORS, BEHAVIOURS, DATA, DEFENCES, PRIVACY_MODES, SCHEMES
 
 DOCS = Path(__file__).parent
 FILES = (DOCS / "schemes.md", DOCS / "adversaries.md", DOCS / "privacy.md", DOCS / "data.md")
@@ -25,6 +25,7 @@ def table(name: str) -> str:
         "schemes": SCHEMES,
         "behaviours": BEHAVIOURS,
         "defences": DEFENCES,
+        "aggregators": AGGREGATORS,
         "data": DATA,
     }[name]
     builtin = [members[each] for each in members.builtin_names()]

@@ -2,7 +2,7 @@
 
 Everything that a program needs is here; nothing heavy is imported until it is used, so that `fairwave --help` answers
 at once. To run: `simulate`, `plan`, `open_run`, `load_scenario`. To extend: `Scheme`, `Rule`, `Behaviour`, `Defence`,
-`Model`, `ModelKind`, `DataSet`, `DataSource`, `FadingLaw`, and `add`.
+`Aggregator`, `Model`, `ModelKind`, `DataSet`, `DataSource`, `FadingLaw`, and `add`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from fairwave.errors import (
 
 if TYPE_CHECKING:
     from fairwave.adversaries.behaviour import Behaviour
+    from fairwave.aggregators.aggregator import Aggregator
     from fairwave.data.sources import DataSet, DataSource
     from fairwave.defences.defence import Defence
     from fairwave.extensions import add
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOME = {
+    "Aggregator": "fairwave.aggregators.aggregator",
     "Behaviour": "fairwave.adversaries.behaviour",
     "DataSet": "fairwave.data.sources",
     "DataSource": "fairwave.data.sources",
@@ -62,6 +64,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Aggregator",
     "ArgumentError",
     "AuditError",
     "Behaviour",

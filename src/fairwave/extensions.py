@@ -50,6 +50,14 @@ DEFENCES: Registry[Any] = Registry(
         "median_yardstick reputation",
     ),
 )
+AGGREGATORS: Registry[Any] = Registry(
+    "aggregator",
+    "aggregators",
+    _members(
+        "aggregators",
+        "mean coordinate_median trimmed_mean krum multi_krum bulyan geometric_median centred_clipping",
+    ),
+)
 MODELS: Registry[Any] = Registry(
     "model",
     "models",
@@ -102,7 +110,19 @@ ACCOUNTANTS: Registry[Any] = Registry(
 ALL: dict[str, Registry[Any]] = {
     registry.group: registry
     for registry in (
-        *(SCHEMES, RULES, BEHAVIOURS, DEFENCES, MODELS, FEATURES, DATA, FADING, PRIVACY_MODES, ACCOUNTANTS),
+        *(
+            SCHEMES,
+            RULES,
+            BEHAVIOURS,
+            DEFENCES,
+            AGGREGATORS,
+            MODELS,
+            FEATURES,
+            DATA,
+            FADING,
+            PRIVACY_MODES,
+            ACCOUNTANTS,
+        ),
     )
 }
 

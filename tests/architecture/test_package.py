@@ -16,8 +16,9 @@ HEAVY = {"jax", "numpy", "xarray", "pandas", "matplotlib", "pyarrow", "scipy", "
 def test_public_names():
     errors = {name for name in vars(fairwave.errors) if name.endswith("Error")}
     to_run = {"Run", "Scenario", "Simulation", "__version__", "load_scenario", "open_run", "plan", "simulate"}
-    to_extend = {"Behaviour", "DataSet", "DataSource", "Defence", "FadingLaw", "Model", "ModelKind", "Rule", "Scheme"}
-    assert set(fairwave.__all__) == errors | to_run | to_extend | {"Updates", "add"}
+    to_extend = {"Aggregator", "Behaviour", "DataSet", "DataSource", "Defence", "FadingLaw"}
+    to_extend |= {"Model", "ModelKind", "Rule", "Scheme", "Updates", "add"}
+    assert set(fairwave.__all__) == errors | to_run | to_extend
     assert fairwave.__all__ == sorted(fairwave.__all__) == dir(fairwave)
     for name in fairwave.__all__:
         assert isinstance(getattr(fairwave, name), str) or getattr(fairwave, name).__doc__

@@ -80,6 +80,14 @@ def list_defences(plugins: Plugins = None) -> None:
     _list(DEFENCES, plugins, order=lambda defence: (defence.order, defence.name))
 
 
+@app.command("aggregators")
+def list_aggregators(plugins: Plugins = None) -> None:
+    """Name the ways to make one step of all updates that defences.aggregator can ask for, a line each."""
+    from fairwave.extensions import AGGREGATORS
+
+    _list(AGGREGATORS, plugins)
+
+
 @app.command("models")
 def list_models(plugins: Plugins = None) -> None:
     """Name the models that learning.model can ask for, a line each."""

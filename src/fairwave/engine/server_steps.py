@@ -19,6 +19,7 @@ from fairwave.engine.device_history import DeviceHistory, after_round
 from fairwave.engine.late_updates import Arrivals, LateUpload
 from fairwave.engine.model_copies import Copies, copy_noise
 from fairwave.engine.state import ServerState
+from fairwave.extensions import AGGREGATORS
 from fairwave.keys import Stream, round_key
 from fairwave.learning.aggregate import aggregate
 from fairwave.learning.evaluate import accuracy, sample_losses
@@ -147,12 +148,16 @@ class Aggregated(eqx.Module):
 
 
 def combine(rules: ServerRules, server: ServerState, updates: Updates) -> Aggregated:
-    """The model moved by the mean of the updates, or as the scheme combines them."""
+    """The model moved by the mean of the updates, by a robust aggregate of them, or as the scheme combines them."""
     flat, unravel = ravel_pytree(server.global_params)
     nothing, memory = jnp.zeros(()), server.scheme_memory
     if rules.scheme.combine is None:
-        params = aggregate(server.global_params, jax.vmap(unravel)(updates.rows), updates.arrived)
         step = jnp.zeros_like(flat)
+        if rules.defences.aggregator == "mean":
+            params = aggregate(server.global_params, jax.vmap(unravel)(updates.rows), updates.arrived)
+        else:
+            robust = AGGREGATORS[rules.defences.aggregator].step(rules.defences, updates.rows, updates.arrived)
+            params = unravel(flat + robust.astype(flat.dtype))
         return Aggregated(params=params, step=step, updates=None, memory=memory, noise_std=nothing, sensitivity=nothing)
     of_all = updates.of_all_devices(server.deviation.size, updates.arrived)
     step, memory = rules.scheme.combine(rules.settings, of_all, memory)

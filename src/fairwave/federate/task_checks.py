@@ -65,6 +65,7 @@ _LATER = {
     ),
     "data": ("classes", "target"),
     "peers": ("mr_mtl_weight",),
+    "defences": ("aggregator", "attacker_share"),
 }
 """Parameters that scenarios did not have at first: at their defaults they are left out, so that federations go on."""
 

@@ -26,7 +26,7 @@ PLACES = sorted(
 
 
 def views_of(inputs: Inputs, image_shape: tuple[int, int, int], count: int, *, mirrored: bool) -> Array:
-    """So many views of every image, with the axis of views first; pixels that are moved in are zero.
+    """The first views of every image, with the axis of views first; pixels that are moved in are zero.
 
     With `mirrored`, every second view is the mirror image of the one before it.
     """

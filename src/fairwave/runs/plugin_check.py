@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairwave.errors import StoreError
-from fairwave.extensions import BEHAVIOURS, DATA, DEFENCES, FADING, FEATURES, MODELS, RULES, SCHEMES
+from fairwave.extensions import AGGREGATORS, BEHAVIOURS, DATA, DEFENCES, FADING, FEATURES, MODELS, RULES, SCHEMES
 from fairwave.plugins import load_plugin
 from fairwave.registry import Origin
 from fairwave.runs.order import Order
@@ -19,7 +19,7 @@ def plugins_of(order: Order) -> list[Origin]:
     used = [(SCHEMES, name) for name in order.schemes]
     used += [(RULES, SCHEMES[name].plan.name) for name in order.schemes]
     used += [(BEHAVIOURS, entry.behaviour) for entry in scenario.cheating.adversaries]
-    used += [(DEFENCES, name) for name in scenario.defences.use]
+    used += [(DEFENCES, name) for name in scenario.defences.use] + [(AGGREGATORS, scenario.defences.aggregator)]
     used += [(MODELS, scenario.learning.model), (FEATURES, scenario.learning.features)]
     used += [(DATA, scenario.data.source), (FADING, scenario.radio.fading.name)]
     found += [origin for registry, name in used if (origin := registry.origin_of(name)) is not None]

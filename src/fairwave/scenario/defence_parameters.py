@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import model_validator
 
-from fairwave.extensions import DEFENCES
+from fairwave.extensions import AGGREGATORS, DEFENCES
 from fairwave.scenario.group import Group
-from fairwave.scenario.names import named
+from fairwave.scenario.names import known, named
 from fairwave.scenario.privacy_parameters import Below1
 from fairwave.scenario.quantity import Limit, Positive, Share, one, whole
 from fairwave.units import NUMBER
@@ -19,6 +19,10 @@ class Defences(Group):
 
     use: tuple[Annotated[str, named(DEFENCES)], ...] = ()
     """Defences in use; see 'fairwave scenario defences'."""
+    aggregator: Annotated[str, named(AGGREGATORS), known(AGGREGATORS)] = "mean"
+    """How updates become one step, after all defences: 'mean', or a robust one; see 'fairwave scenario aggregators'."""
+    attacker_share: Annotated[float, *one(Limit(NUMBER, 0.0, 0.5, low_allowed=True))] = 0.2
+    """trimmed_mean, krum, multi_krum, bulyan: largest share of a round's updates that may come from attackers."""
     shortest_update: Share = 0.01
     """validation: length, over the median of all, below which an update is none."""
     longest_update: Annotated[float, *one(Limit(NUMBER, 1.0))] = 100.0

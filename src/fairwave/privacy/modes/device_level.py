@@ -68,6 +68,12 @@ class DeviceLevel(PrivacyMode):
                 "privacy.mode 'device' has a proof for those of one; set it to 0"
             )
 
+        if scenario.defences.aggregator != "mean":
+            yield (
+                f"defences.aggregator '{scenario.defences.aggregator}' lets one device's update decide how others' "
+                "are used, for which privacy.mode 'device' has no proof; set it to 'mean'"
+            )
+
     def refuses_scheme(self, scheme: SchemeTraits) -> str | None:
         """Schemes that do more than send everybody the mean of the updates."""
         if not (scheme.same_noise_for_all and scheme.noisy_updates):

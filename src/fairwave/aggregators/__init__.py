@@ -1,0 +1,1 @@
+"""Ways to make one step of many updates, some of which may come from attackers."""

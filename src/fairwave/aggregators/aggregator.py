@@ -1,0 +1,68 @@
+"""A robust aggregator: one step from many updates, some of which may come from attackers.
+
+It replaces the mean of the updates in every scheme that takes the mean. All that it sees are the updates themselves, so
+that under record-level privacy it is post-processing and costs nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import ClassVar, TypeAlias
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from fairwave.scenario.defence_parameters import Defences
+from fairwave.types import Count, FlagPerDevice, Params, UpdatePerDevice
+
+Step: TypeAlias = Callable[[Defences, UpdatePerDevice, FlagPerDevice], Params]
+"""From all updates, one row each, and a mask of those that count, to the step of the model; zero without any."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Aggregator:
+    """A way to aggregate updates that scenarios can ask for by name."""
+
+    extends: ClassVar[str] = "aggregators"
+
+    name: str
+    summary: str
+    """What it does, in a line."""
+    step: Step
+
+
+def num_attackers(settings: Defences, arrived: FlagPerDevice) -> Count:
+    """How many of the updates that arrived may come from attackers, rounded down."""
+    return jnp.floor(settings.attacker_share * jnp.sum(arrived) + 1e-9).astype(jnp.int32)
+
+
+def ascending(rows: UpdatePerDevice, arrived: FlagPerDevice) -> UpdatePerDevice:
+    """Every value of the updates in ascending order; those that did not arrive come last, as infinity."""
+    return jnp.sort(jnp.where(arrived[:, None], rows, jnp.inf), axis=0)
+
+
+def median(rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
+    """The median of every value; zero without updates."""
+    ordered, count = ascending(rows, arrived), jnp.sum(arrived)
+    middle = 0.5 * (ordered[jnp.maximum(count - 1, 0) // 2] + ordered[count // 2])
+    return jnp.where(count > 0, middle, 0.0)
+
+
+def mean_of(rows: UpdatePerDevice, counted: Float[Array, " device"] | FlagPerDevice) -> Params:
+    """The weighted mean of the updates; zero where all weights are."""
+    weight = counted.astype(rows.dtype)
+    total = jnp.sum(weight)
+    return jnp.where(total > 0.0, weight @ rows / jnp.where(total > 0.0, total, 1.0), 0.0)
+
+
+def squared_distances(rows: UpdatePerDevice, arrived: FlagPerDevice) -> Float[Array, "device device"]:
+    """Squared distance of every two updates; infinity where one is missing, or too long to be squared."""
+    # Products of differences from the median, which a few attackers cannot move: of the updates themselves, or of
+    # differences from a mean that one attacker can make infinite, they would be wrong or not a number for everybody.
+    apart = jnp.where(arrived[:, None], rows - median(rows, arrived)[None, :], 0.0)
+    squares = jnp.sum(apart * apart, axis=1)
+    usable = arrived & jnp.isfinite(squares)
+    apart, squares = jnp.where(usable[:, None], apart, 0.0), jnp.where(usable, squares, 0.0)
+    found = jnp.maximum(squares[:, None] + squares[None, :] - 2.0 * apart @ apart.T, 0.0)
+    return jnp.where(usable[:, None] & usable[None, :], found, jnp.inf)

@@ -1,0 +1,47 @@
+"""Bulyan: Krum chooses updates one by one, and a trimmed mean of every value follows (El Mhamdi et al., ICML 2018)."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from fairwave.aggregators.aggregator import Aggregator, median, num_attackers, squared_distances
+from fairwave.aggregators.krum import krum_scores
+from fairwave.scenario.defence_parameters import Defences
+from fairwave.types import Count, FlagPerDevice, Params, UpdatePerDevice
+
+
+def _bulyan(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
+    """The mean, for every value, of those that are nearest to the median of the chosen updates.
+
+    With n updates and f attackers, n - 2 f updates are chosen and n - 4 f values of them are used, at least one. The
+    proof of its authors asks for n of at least 4 f + 3.
+    """
+    count, attackers = jnp.sum(arrived), num_attackers(settings, arrived)
+    chosen = _chosen(rows, arrived, attackers, jnp.maximum(count - 2 * attackers, 1))
+    middle = median(rows, chosen)
+    apart = jnp.where(chosen[:, None], jnp.abs(rows - middle[None, :]), jnp.inf)
+    nearest = jnp.take_along_axis(rows, jnp.argsort(apart, axis=0), axis=0)
+    used = jnp.minimum(jnp.maximum(count - 4 * attackers, 1), count)
+    kept = (jnp.arange(rows.shape[0]) < used)[:, None]
+    return jnp.sum(jnp.where(kept, nearest, 0.0), axis=0) / jnp.maximum(used, 1)
+
+
+def _chosen(rows: UpdatePerDevice, arrived: FlagPerDevice, attackers: Count, wanted: Count) -> FlagPerDevice:
+    """The update that Krum chooses, then the one that it chooses among the others, and so on."""
+    apart = squared_distances(rows, arrived)
+
+    def choose(taken: Count, left: FlagPerDevice) -> FlagPerDevice:
+        among = jnp.where(left[:, None] & left[None, :], apart, jnp.inf)
+        best = jnp.argmin(krum_scores(among, left, attackers))
+        return left.at[best].set(left[best] & (taken >= wanted))
+
+    left: FlagPerDevice = jax.lax.fori_loop(0, rows.shape[0], choose, arrived)
+    return arrived & ~left
+
+
+bulyan = Aggregator(
+    name="bulyan",
+    summary="Krum chooses updates one by one; then the values nearest to their median (El Mhamdi et al., ICML 2018)",
+    step=_bulyan,
+)

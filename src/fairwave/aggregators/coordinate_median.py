@@ -1,0 +1,11 @@
+"""The median of every value (Yin, Chen, Ramchandran, Bartlett, ICML 2018)."""
+
+from __future__ import annotations
+
+from fairwave.aggregators.aggregator import Aggregator, median
+
+coordinate_median = Aggregator(
+    name="coordinate_median",
+    summary="the median of every value (Yin et al., ICML 2018)",
+    step=lambda settings, rows, arrived: median(rows, arrived),
+)

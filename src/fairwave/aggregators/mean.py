@@ -1,0 +1,11 @@
+"""The mean of the updates, as in the paper: one attacker can move it anywhere."""
+
+from __future__ import annotations
+
+from fairwave.aggregators.aggregator import Aggregator, mean_of
+
+mean = Aggregator(
+    name="mean",
+    summary="the mean of the updates, as in the paper",
+    step=lambda settings, rows, arrived: mean_of(rows, arrived),
+)

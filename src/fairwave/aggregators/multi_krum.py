@@ -1,0 +1,24 @@
+"""Multi-Krum: the mean of the updates with the best scores of Krum, as many as there are honest devices."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from fairwave.aggregators.aggregator import Aggregator, mean_of, num_attackers, squared_distances
+from fairwave.aggregators.krum import krum_scores
+from fairwave.scenario.defence_parameters import Defences
+from fairwave.types import FlagPerDevice, Params, UpdatePerDevice
+
+
+def _best(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
+    attackers = num_attackers(settings, arrived)
+    scores = krum_scores(squared_distances(rows, arrived), arrived, attackers)
+    rank = jnp.argsort(jnp.argsort(scores))
+    return mean_of(rows, arrived & (rank < jnp.sum(arrived) - attackers))
+
+
+multi_krum = Aggregator(
+    name="multi_krum",
+    summary="the mean of the updates that Krum likes best, without as many as may be attackers'",
+    step=_best,
+)
