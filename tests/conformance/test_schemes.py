@@ -23,7 +23,7 @@ from tests.builders import SMALL_MNIST, updates_of
 BASE_STD = 0.01 * 5.09980
 
 
-LATER = ("q_fedavg", "afl", "term", "rffl", "cffl", "iafl", "fedl")
+LATER = ("fedavgm", "fedyogi", "fedadagrad", "q_fedavg", "afl", "term", "rffl", "cffl", "iafl", "fedl")
 """Schemes that take the same ways through the engine as others do: looked at by the slow tests."""
 FIRST = [name for name in SCHEMES.builtin_names() if name not in LATER]
 

@@ -46,7 +46,7 @@ def test_every_round_is_the_simulators(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["max_power", "q_fedavg", "ditto", "mr_mtl"])
+@pytest.mark.parametrize("scheme", ["max_power", "fedadam", "fedprox", "q_fedavg", "ditto", "mr_mtl"])
 def test_other_schemes_agree_too(scheme: str, tmp_path: Path) -> None:
     order = tiny(scheme=scheme, rounds=2)
     stored = federated(order, tmp_path / "run").records
@@ -72,13 +72,14 @@ def test_private_training_and_defences_agree(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", ["random", "zero"])
-def test_private_training_of_own_models_agrees(first: str, tmp_path: Path) -> None:
-    """Devices carry their own models, pulled towards their copies, from round to round."""
-    chosen = (f"learning.first_model={first}", "defences.use=[]", "peers.mr_mtl_weight=0.5", "privacy.max_epsilon=20")
-    order = tiny(*chosen, preset="fair-mlp", scheme="mr_mtl", rounds=3)
+@pytest.mark.parametrize(("scheme", "first"), [("mr_mtl", "random"), ("mr_mtl", "zero"), ("fedprox", "random")])
+def test_private_training_with_a_pull_agrees(scheme: str, first: str, tmp_path: Path) -> None:
+    """Devices are pulled towards their copies; those of mr_mtl carry their own models from round to round."""
+    chosen = (f"learning.first_model={first}", "defences.use=[]", "privacy.max_epsilon=20")
+    order = tiny(*chosen, f"peers.{scheme}_weight=0.5", preset="fair-mlp", scheme=scheme, rounds=3)
     store = federated(order, tmp_path / "run")
-    unreported = OF_OWN_MODELS | {"loss", "received_loss", "update_norm"}
+    own = OF_OWN_MODELS if scheme == "mr_mtl" else frozenset()
+    unreported = own | {"loss", "received_loss", "update_norm"}
     _agree(tmp_path / "run", store.records, order, unreported)
 
 

@@ -208,6 +208,8 @@ class LocalTraining:
     """What makes every step private; None for plain training."""
     personal_pull: float | None = None
     """Pull of a device's own model towards its copy; None where devices have no model of their own."""
+    copy_pull: float | None = None
+    """Pull of training from the copy back towards it; None without one."""
     trains_beside: bool = False
     """Its own model is trained beside the copy; otherwise instead of it."""
     gradient_weight: float = 0.0
@@ -227,6 +229,7 @@ def local_training(scenario: Scenario, scheme: Scheme, model: Model, protection:
         sensitivity_spread=scenario.privacy.sensitivity_spread,
         protection=protection,
         personal_pull=None if scheme.personal_models is None else scheme.personal_models.weight(scenario.peers),
+        copy_pull=None if scheme.copy_pull is None else scheme.copy_pull(scenario.peers),
         trains_beside=scheme.trains_beside,
         gradient_weight=learning.gradient_weight,
     )
@@ -271,6 +274,8 @@ def train_device(setting: LocalTraining, shared: SharedInputs, own: TrainingInpu
         iterations = own.iterations - own.iterations // 2
     elif setting.personal_pull is not None:
         start, pull = own.personal_model, Pull(received, setting.personal_pull)
+    elif setting.copy_pull is not None:
+        pull = Pull(received, setting.copy_pull)
     keys = (batch_key, noise_key)
     trained, reported = _trained(setting, start, correction, samples, keys, iterations, rate=rate, pull=pull)
     personal = None if setting.personal_pull is None else trained

@@ -8,6 +8,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
 from fairwave.defences.defence import in_use
@@ -101,7 +102,8 @@ class AccessPoint:
             self.rules.broadcasts,
         )
         history = no_history(self.rules.defences, server.copies, self.devices.size)
-        memory = self.rules.scheme.start(self.devices.size)
+        flat = ravel_pytree(server.global_params)[0]
+        memory = self.rules.scheme.start(self.rules.settings, self.devices.size, flat)
         return dataclasses.replace(server, device_history=history, scheme_memory=memory)
 
     @double_precision()

@@ -14,7 +14,7 @@ def mean_gradient(gradients: Tree, participating: FlagPerDevice) -> Tree:
 
     Paper: Eq. (3).
     """
-    return _mean(gradients, participating)
+    return mean_of(gradients, participating)
 
 
 def aggregate(global_params: Tree, updates: Tree, participating: FlagPerDevice) -> Tree:
@@ -22,10 +22,11 @@ def aggregate(global_params: Tree, updates: Tree, participating: FlagPerDevice) 
 
     Paper: Eq. (5).
     """
-    return jax.tree.map(jnp.add, global_params, _mean(updates, participating))
+    return jax.tree.map(jnp.add, global_params, mean_of(updates, participating))
 
 
-def _mean(stacked: Tree, participating: FlagPerDevice) -> Tree:
+def mean_of(stacked: Tree, participating: FlagPerDevice) -> Tree:
+    """Mean over the devices that take part, along the first axis; zero if there are none."""
     count = jnp.maximum(jnp.sum(participating), 1).astype(jnp.float32)
 
     def of_leaf(leaf: jax.Array) -> jax.Array:

@@ -134,9 +134,9 @@ def objection(scenario: Scenario, scheme: Scheme) -> str | None:
 
 def _pull_objection(scenario: Scenario, scheme: Scheme) -> str | None:
     """Why training that is pulled towards the copy, in every step that is sent, would go wrong; None if it does not."""
-    if scheme.personal_models is None or scheme.trains_beside:
+    learning, weight = scenario.learning, scheme.pull_of_updates(scenario.peers)
+    if weight is None:
         return None
-    learning, weight = scenario.learning, scheme.personal_models.weight(scenario.peers)
     if learning.learning_rate * weight > 1.0:
         return (
             f"'{scheme.name}' pulls models towards their copies by {weight:g}, and with learning.learning_rate "
@@ -149,6 +149,8 @@ def _pull_objection(scenario: Scenario, scheme: Scheme) -> str | None:
             f"leaves in an update, which devices report under privacy.mode '{scenario.privacy.mode}', is not known; "
             "take 'sgd' or 'momentum'"
         )
+    if scheme.personal_models is None:  # training starts at the copy: its noise is not in the change
+        return None
     for name in scenario.defences.use:
         if weight > 0.0 and DEFENCES.get(name, "defences.use", ScenarioError).finds_copy_noise:
             return (

@@ -1,4 +1,7 @@
-"""Settings of the schemes by others that are compared with the paper's; defaults as in their authors' code."""
+"""Settings of the schemes by others that are compared with the paper's; defaults as in their authors' code.
+
+`fedprox_weight` and `adaptive_rate` are ours: their authors tune both for every data set.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from typing import Annotated
 
 from fairwave.scenario.group import Group
 from fairwave.scenario.privacy_parameters import Below1
-from fairwave.scenario.quantity import NonNegative, Positive, Share, whole
+from fairwave.scenario.quantity import Limit, NonNegative, Positive, Share, one, whole
+from fairwave.units import NUMBER
 
 
 class Peers(Group):
@@ -22,6 +26,18 @@ class Peers(Group):
     """ditto: pull lambda of each device's own model towards the shared one."""
     mr_mtl_weight: NonNegative = 0.01
     """mr_mtl: pull lambda of each device's own model towards its copy; times learning.learning_rate it is at most 1."""
+    fedprox_weight: NonNegative = 0.1
+    """fedprox: pull mu of training back towards the copy; times learning.learning_rate it is at most 1."""
+    server_rate: Positive = 1.0
+    """fedavgm: rate of the access point's step."""
+    server_momentum: Below1 = 0.9
+    """fedavgm, fedadam, fedyogi: share beta1 of the last direction kept in the next."""
+    adaptive_rate: Positive = 0.01
+    """fedadam, fedyogi, fedadagrad: rate of the access point's step, about the change of a value in a round."""
+    second_moment_decay: Below1 = 0.99
+    """fedadam, fedyogi: share beta2 of the last second moment kept in the next."""
+    adaptive_tau: Annotated[float, *one(Limit(NUMBER, 1e-9, low_allowed=True))] = 1e-3
+    """fedadam, fedyogi, fedadagrad: tau; mean updates far below it are hardly scaled. Second moments begin at tau^2."""
     update_length: Positive = 0.5
     """cgsv, rffl: length Gamma to which updates are scaled (cgsv) or clipped (rffl)."""
     reputation_memory: Below1 = 0.95

@@ -18,7 +18,7 @@ def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tupl
     return step, agnostic_weights(memory, updates.reported_loss, updates.arrived, settings.peers.afl_rate)
 
 
-def _evenly(num_devices: int) -> Memory:
+def _evenly(settings: SchemeSettings, num_devices: int, model: Params) -> Memory:
     return jnp.full(num_devices, 1.0 / num_devices)
 
 

@@ -32,7 +32,7 @@ def _reward(settings: SchemeSettings, updates: Updates, moved: ServerStep, memor
     return moved.copies + updates.rows + jnp.where(member[:, None], part - own_share, 0.0)
 
 
-def _strangers(num_devices: int) -> Memory:
+def _strangers(settings: SchemeSettings, num_devices: int, model: Params) -> Memory:
     return jnp.full(num_devices, 1.0 / num_devices), jnp.ones(num_devices, bool)
 
 

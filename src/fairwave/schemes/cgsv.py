@@ -33,6 +33,10 @@ def _reward(settings: SchemeSettings, updates: Updates, moved: ServerStep, memor
     return moved.copies + largest_part(moved.step, altruistic_shares(memory, settings.peers.altruism))
 
 
+def _unknown(settings: SchemeSettings, num_devices: int, model: Params) -> Memory:
+    return jnp.zeros(num_devices)
+
+
 cgsv = Scheme(
     name="cgsv",
     summary="CGSV (Xu et al., NeurIPS 2021): the better a device agrees, the more of the step it is given",
@@ -40,6 +44,6 @@ cgsv = Scheme(
     noise_levels=no_levels,
     combine=_combine,
     reward=_reward,
-    start=jnp.zeros,
+    start=_unknown,
     exchanges_gradients=False,
 )

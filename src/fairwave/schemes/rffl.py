@@ -40,7 +40,7 @@ def _reward(settings: SchemeSettings, updates: Updates, moved: ServerStep, memor
     return moved.copies + own + largest_part(moved.step, of_the_best(reputation))
 
 
-def _strangers(num_devices: int) -> Memory:
+def _strangers(settings: SchemeSettings, num_devices: int, model: Params) -> Memory:
     return jnp.zeros(num_devices), jnp.ones(num_devices, bool), jnp.zeros((), int)
 
 

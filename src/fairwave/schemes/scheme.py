@@ -8,6 +8,7 @@ from typing import ClassVar, TypeAlias
 
 import equinox as eqx
 
+from fairwave.errors import ArgumentError
 from fairwave.extensions import RULES
 from fairwave.learning.model import Tree
 from fairwave.policy.deviation import NoiseLevels
@@ -53,6 +54,8 @@ Memory: TypeAlias = Tree
 """What a scheme carries from round to round."""
 Combine: TypeAlias = Callable[[SchemeSettings, Updates, Memory], tuple[Params, Memory]]
 """From all devices' updates to the step of the access point's model."""
+Start: TypeAlias = Callable[[SchemeSettings, int, Params], Memory]
+"""From the number of devices and the access point's first model to what is remembered before the first round."""
 Reward: TypeAlias = Callable[[SchemeSettings, Updates, ServerStep, Memory, Key], UpdatePerDevice]
 """From all devices' updates and the step that they gave to the copies that devices get."""
 
@@ -74,8 +77,8 @@ class Scheme:
     """For all devices: the step of the model; left out, the mean of the updates."""
     reward: Reward | None = None
     """For all devices: the copies that they get; left out, everybody gets the access point's model, with noise."""
-    start: Callable[[int], Memory] = lambda num_devices: ()
-    """What is remembered before the first round, for a number of devices."""
+    start: Start = lambda settings, num_devices, model: ()
+    """What is remembered before the first round; left out, nothing ever is."""
     same_noise_for_all: bool = False
     """The noise level does not depend on the device, so that one noisy copy may be broadcast to everybody."""
     noisy_updates: bool = True
@@ -92,13 +95,28 @@ class Scheme:
     """It judges devices by every round, so that all of them have to be asked in all rounds."""
     personal_models: PersonalModels | None = None
     """Every device keeps a model of its own and uses that; None where devices use their copies."""
+    copy_pull: Callable[[Peers], float] | None = None
+    """The pull lambda of training from a copy back towards it, out of the peers' parameters; None without one.
+
+    Not beside personal models, which have a pull of their own.
+    """
 
     @property
     def trains_beside(self) -> bool:
         """Devices train models of their own beside what they send."""
         return self.personal_models is not None and self.personal_models.beside
 
+    def pull_of_updates(self, peers: Peers) -> float | None:
+        """The pull towards a device's copy in the training whose change it sends; None without one."""
+        if self.personal_models is not None and not self.personal_models.beside:
+            return self.personal_models.weight(peers)
+        return None if self.copy_pull is None else self.copy_pull(peers)
+
     def __post_init__(self) -> None:
+        if self.personal_models is not None and self.copy_pull is not None:
+            raise ArgumentError(
+                f"scheme '{self.name}': personal_models has a pull of its own, and copy_pull is another; leave out one"
+            )
         if isinstance(self.plan, str):
             object.__setattr__(self, "plan", RULES.get(self.plan, f"scheme '{self.name}'"))
         elif not isinstance(self.plan, Rule):

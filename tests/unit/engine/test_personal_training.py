@@ -1,4 +1,7 @@
-"""Training of a device's own model instead of its copy: against a plain loop, what it costs, and what is refused."""
+"""Training with a pull towards the copy, of a device's own model or of the copy itself.
+
+Against a plain loop; what it costs, and what is refused.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from jax.flatten_util import ravel_pytree
 import fairwave
 from fairwave.engine.device_side import HeldSamples, LocalTraining, SharedInputs, Trained, TrainingInputs, train_device
 from fairwave.engine.round_record import ledger_events
-from fairwave.errors import ScenarioError
+from fairwave.errors import ArgumentError, ScenarioError
+from fairwave.extensions import SCHEMES
 from fairwave.learning.dense import Dense
 from fairwave.learning.model import classifier
 from fairwave.learning.optimizer import Optimizer
@@ -65,9 +69,9 @@ def mean_clipped(bias: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.n
     return of_bias / COUNT, of_weight / COUNT
 
 
-def by_hand(pull: float, iterations: int) -> np.ndarray:
-    """The change of a device's own model in a round; none without steps, as in an outage, which costs nothing."""
-    begun = [np.asarray(OWN[0][name], np.float64) for name in ("bias", "weight")]
+def by_hand(pull: float, iterations: int, start=OWN) -> np.ndarray:
+    """The change of a model in a round; none without steps, as in an outage, which costs nothing."""
+    begun = [np.asarray(start[0][name], np.float64) for name in ("bias", "weight")]
     copy = [np.asarray(COPY[0][name], np.float64) for name in ("bias", "weight")]
     model = begun
     for _ in range(iterations):
@@ -83,6 +87,36 @@ def test_a_round_is_that_of_a_plain_loop(pull, iterations):
     np.testing.assert_allclose(flat(trained.personal_model), flat(OWN) + flat(trained.update), atol=1e-6)
     own = train(None, 0, copy=trained.personal_model)  # the loss that counts is that of the device's own model
     assert float(trained.loss) == pytest.approx(float(own.loss), rel=1e-6)
+
+
+@pytest.mark.parametrize(("pull", "iterations"), [(0.0, 5), (0.4, 0), (0.4, 1), (0.4, 5), (2.0, 12)])
+def test_training_that_is_pulled_back_to_its_copy_is_that_of_a_plain_loop(pull, iterations):
+    trained = train(None, iterations, copy_pull=pull)
+    np.testing.assert_allclose(flat(trained.update), by_hand(pull, iterations, start=COPY), atol=2e-6)
+    assert trained.personal_model is None
+    plain = train(None, iterations, copy_pull=pull, protection=None)
+    if iterations > 1 and pull > 0.0:
+        away = [np.linalg.norm(flat(one.update)) for one in (plain, train(None, iterations, protection=None))]
+        assert away[0] < 0.9 * away[1]
+
+
+def test_the_noise_of_a_copy_is_in_the_change_of_an_own_model_alone():
+    """With gradients clipped to nothing the pull is all that moves: not at all where training starts at the copy."""
+    nothing = dataclasses.replace(SILENT, clip_norm=1e-12)
+    noise = jax.tree.map(lambda leaf: 0.5 * jax.random.normal(jax.random.key(3), leaf.shape, leaf.dtype), COPY)
+    noisy = jax.tree.map(jnp.add, COPY, noise)
+    back = train(None, 5, copy=noisy, copy_pull=2.0, protection=nothing)
+    assert np.abs(flat(back.update)).max() < 1e-6
+    carried = flat(train(2.0, 5, copy=noisy, own=COPY, protection=nothing).update)
+    np.testing.assert_allclose(carried, (1.0 - (1.0 - RATE * 2.0) ** 5) * flat(noise), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("scheme", "caught"), [("fedprox", False), ("mr_mtl", True)])
+def test_the_watermark_is_found_in_changes_of_own_models_alone(scheme, caught):
+    strong = ("peers.mr_mtl_weight=15", "peers.fedprox_weight=15", "privacy.local_noise=false")
+    cell = clusters_cell(scheme, *strong, 'defences.use=["watermark"]', "learning.gradient_exchange=false")
+    found = [np.asarray(record.findings["watermark"]).any() for _, record in rounds_of(cell, 5)]
+    assert any(found) == caught
 
 
 def test_without_a_pull_a_device_trains_alone():
@@ -108,6 +142,7 @@ def test_the_reported_noise_knows_of_the_pull():
     a = 1.0 - RATE * 0.4
     expected = RATE * 1.7 * CLIP / COUNT * np.sqrt((1 - a**18) / (1 - a**2))
     assert float(train(0.4, 9, protection=loud).reported_noise_std) == pytest.approx(expected, rel=1e-5)
+    assert float(train(None, 9, protection=loud, copy_pull=0.4).reported_noise_std) == pytest.approx(expected, rel=1e-5)
     assert float(train(0.0, 9, protection=loud).reported_noise_std) == pytest.approx(
         RATE * 1.7 * CLIP / COUNT * 3, rel=1e-5
     )
@@ -128,20 +163,22 @@ def test_the_access_points_model_is_the_mean_of_the_devices():
 PRIVATE = (*SOFTMAX_MNIST, "defences.use=[]", "privacy.max_epsilon=unset")
 
 
-def test_a_proof_costs_what_it_costs_with_other_schemes():
-    """The same events in every round, number by number; both plan alike, so that their iterations are the same."""
-    order = Order.checked(fairwave.load_scenario("fair-mlp", PRIVATE), ("max_power", "mr_mtl"), (0,), 2)
+@pytest.mark.parametrize("others", [("mr_mtl", "fedprox"), pytest.param(("fedadam",), marks=pytest.mark.slow)])
+def test_a_proof_costs_what_it_costs_with_other_schemes(others):
+    """The same events in every round, number by number; all plan alike, so that their iterations are the same."""
+    order = Order.checked(fairwave.load_scenario("fair-mlp", PRIVATE), ("max_power", *others), (0,), 2)
     experiment = Experiment(order)
     kept = []
     for scheme in order.schemes:
         cell = experiment.cell(Track(scheme, 0))
         done = list(run_rounds(cell, 2))
         kept.append([event for one in done for event in ledger_events(cell.access_point, one.record, one.round_index)])
-    assert len(kept[0]) == len(kept[1]) > 0 and any(event.steps.sum() > 10 for event in kept[0])
-    for ours, theirs in zip(*kept, strict=True):
-        for field in dataclasses.fields(ours):
-            if field.name != "noise_std" or ours.basis == "data":
-                np.testing.assert_array_equal(getattr(ours, field.name), getattr(theirs, field.name))
+    assert len(kept[0]) > 0 and any(event.steps.sum() > 10 for event in kept[0])
+    for events in kept[1:]:
+        for ours, theirs in zip(kept[0], events, strict=True):
+            for field in dataclasses.fields(ours):
+                if field.name != "noise_std" or ours.basis == "data":
+                    np.testing.assert_array_equal(getattr(ours, field.name), getattr(theirs, field.name))
 
 
 @pytest.mark.parametrize(
@@ -151,6 +188,8 @@ def test_a_proof_costs_what_it_costs_with_other_schemes():
         ("mr_mtl", ("learning.optimizer=adam",), "the noise that learning.optimizer 'adam' then leaves"),
         ("mr_mtl", ("peers.mr_mtl_weight=2.1",), "would go beyond the copy; take a pull of at most 2 "),
         ("mr_mtl", ('defences.use=["validation", "watermark"]',), "'watermark' in defences.use takes for an echo"),
+        ("fedprox", ("learning.optimizer=adam",), "the noise that learning.optimizer 'adam' then leaves"),
+        ("fedprox", ("peers.fedprox_weight=2.1",), "would go beyond the copy; take a pull of at most 2 "),
         ("mr_mtl", ("privacy.mode=device",), "does more than take the mean of updates"),
     ],
 )
@@ -159,6 +198,20 @@ def test_what_does_not_fit_is_refused(scheme, overrides, said):
         Order.checked(fairwave.load_scenario("fair-mlp", [*PRIVATE, *overrides]), (scheme,), (0,), 1)
 
 
-@pytest.mark.parametrize("overrides", [("learning.optimizer=momentum",), ("peers.mr_mtl_weight=2",)])
-def test_what_fits_is_taken(overrides):
-    Order.checked(fairwave.load_scenario("fair-mlp", [*PRIVATE, *overrides]), ("mr_mtl",), (0,), 1)
+@pytest.mark.parametrize("name", ["ditto", "mr_mtl"])
+def test_one_pull_is_enough(name):
+    with pytest.raises(ArgumentError, match=f"scheme '{name}': personal_models has a pull of its own"):
+        dataclasses.replace(SCHEMES[name], copy_pull=lambda peers: 1.0)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "overrides"),
+    [
+        ("mr_mtl", ("learning.optimizer=momentum",)),
+        ("mr_mtl", ("peers.mr_mtl_weight=2",)),
+        ("fedprox", ("learning.optimizer=momentum", 'defences.use=["validation", "watermark"]')),
+        ("fedprox", ("privacy.mode=device",)),
+    ],
+)
+def test_what_fits_is_taken(scheme, overrides):
+    Order.checked(fairwave.load_scenario("fair-mlp", [*PRIVATE, *overrides]), (scheme,), (0,), 1)

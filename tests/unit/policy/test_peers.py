@@ -34,6 +34,10 @@ def settings_of(**changes) -> SchemeSettings:
     return SchemeSettings(Peers(**changes), learning_rate=0.1)
 
 
+def started(scheme, settings=None) -> object:
+    return scheme.start(settings or settings_of(), 3, jnp.zeros(3))
+
+
 def after_step(step, copies=None) -> ServerStep:
     held = jnp.zeros((3, 3)) if copies is None else copies
     return ServerStep(step=step, model=jnp.asarray(step) + 7.0, copies=held)
@@ -53,6 +57,43 @@ def test_q_fedavg_is_algorithm_2():
     assert (q_fair_step(UPDATES, LOSSES, ~ALL, 1.0, 10.0) == 0).all()
 
 
+def test_fedavgm_by_hand():
+    """Hsu et al. 2019: the momentum is 0.5 of the last plus the mean; the step is it times the rate."""
+    scheme, settings = SCHEMES["fedavgm"], settings_of(server_momentum=0.5, server_rate=2.0)
+    mean = UPDATES.mean(axis=0)
+    step, memory = scheme.combine(settings, arrived(), started(scheme, settings))
+    np.testing.assert_allclose(step, 2.0 * mean, rtol=1e-6)
+    only_the_first = np.array([True, False, False])
+    step, memory = scheme.combine(settings, arrived(only_the_first), memory)
+    np.testing.assert_allclose(step, 2.0 * (0.5 * mean + UPDATES[0]), rtol=1e-6)
+    np.testing.assert_allclose(memory, 0.5 * mean + UPDATES[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "second"),
+    [
+        ("fedadam", lambda last, mean: 0.75 * last + 0.25 * mean**2),
+        ("fedyogi", lambda last, mean: last - 0.25 * mean**2 * np.sign(last - mean**2)),
+        ("fedadagrad", lambda last, mean: last + mean**2),
+    ],
+)
+def test_adaptive_servers_by_hand(name, second):
+    """Reddi et al. 2021, Algorithm 2, over two rounds; FedAdagrad has no momentum, and moments begin at 0 and tau^2."""
+    chosen = {"server_momentum": 0.5, "second_moment_decay": 0.75, "adaptive_rate": 2.0, "adaptive_tau": 0.5}
+    scheme, settings = SCHEMES[name], settings_of(**chosen)
+    kept = 0.0 if name == "fedadagrad" else 0.5
+    first_moment, second_moment, memory = np.zeros(3), np.full(3, 0.25), started(scheme, settings)
+    for used in (ALL, np.array([False, True, True])):
+        mean = UPDATES[used].mean(axis=0)
+        first_moment, second_moment = kept * first_moment + (1.0 - kept) * mean, second(second_moment, mean)
+        step, memory = scheme.combine(settings, arrived(used), memory)
+        np.testing.assert_allclose(step, 2.0 * first_moment / (np.sqrt(second_moment) + 0.5), rtol=1e-6)
+    step, after = scheme.combine(settings, arrived(~ALL), memory)
+    assert (step == 0.0).all()
+    for ours, theirs in zip(*map(jax.tree.leaves, (after, memory)), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 def test_afl_projects_onto_the_simplex():
     rng = np.random.default_rng(0)
     for point in rng.normal(size=(20, 4)):
@@ -66,7 +107,7 @@ def test_afl_projects_onto_the_simplex():
         )
         np.testing.assert_allclose(on_simplex(jnp.asarray(point)), found.x, atol=1e-5)
     scheme = SCHEMES["afl"]
-    step, weights = scheme.combine(settings_of(afl_rate=0.3), arrived(), scheme.start(3))
+    step, weights = scheme.combine(settings_of(afl_rate=0.3), arrived(), started(scheme))
     np.testing.assert_allclose(step, UPDATES.mean(axis=0), rtol=1e-6)  # the weights of the round before
     # (1/3 + 0.6, 1/3 + 0.3, 1/3 + 0.15) less a third of what is over 1, which is 1.05
     np.testing.assert_allclose(weights, np.array([0.6, 0.3, 0.15]) + 1 / 3 - 0.35, rtol=1e-6)
@@ -88,7 +129,7 @@ def test_cgsv_by_hand():
     scheme, settings = SCHEMES["cgsv"], settings_of(update_length=0.5, reputation_memory=0.95, altruism=2.0)
     scaled = 0.5 * UPDATES / np.linalg.norm(UPDATES, axis=1)[:, None]
     first = scaled.mean(axis=0)
-    step, reputation = scheme.combine(settings, arrived(), scheme.start(3))
+    step, reputation = scheme.combine(settings, arrived(), started(scheme))
     np.testing.assert_allclose(step, first, rtol=1e-5)
     cosine = scaled @ first / np.linalg.norm(scaled, axis=1) / np.linalg.norm(first)
     moved = np.maximum(0.05 * cosine, 1e-3)
@@ -107,7 +148,7 @@ def test_rffl_keeps_own_work_and_removes_the_least_reputed():
     """Xu and Lyu 2021: clipped updates, quota linear in reputation, nobody removed before the tenth round."""
     scheme, settings = SCHEMES["rffl"], settings_of(update_length=2.5)
     clipped = UPDATES * np.minimum(1.0, 2.5 / np.linalg.norm(UPDATES, axis=1))[:, None]
-    memory = scheme.start(3)
+    memory = started(scheme)
     step, memory = scheme.combine(settings, arrived(), memory)
     np.testing.assert_allclose(step, clipped.mean(axis=0), rtol=1e-5)
     given = scheme.reward(settings, arrived(), after_step(step), memory, KEY)
@@ -126,7 +167,7 @@ def test_cffl_credits_by_hand():
     """Lyu et al. 2020: accuracy shares, 0.2 old and 0.8 new, hyperbolic sine, a third of an even share to stay."""
     scheme, settings = SCHEMES["cffl"], settings_of(cffl_punishment=5.0)
     sent = arrived(accuracy=(0.9, 0.6, 0.05))
-    step, (credit, member) = scheme.combine(settings, sent, scheme.start(3))
+    step, (credit, member) = scheme.combine(settings, sent, started(scheme))
     raw = np.sinh(5.0 * (0.2 / 3 + 0.8 * np.array([0.9, 0.6, 0.05]) / 1.55))
     shared = raw / raw.sum()
     stays = shared >= 1 / 9
@@ -172,5 +213,5 @@ def test_with_equal_losses_and_full_rewards_all_are_the_plain_mean():
     level = updates_of(UPDATES, reported_loss=jnp.ones(3), accuracy=jnp.full(3, 0.5), num_samples=jnp.ones(3))
     for name, changes in itertools.product(("term", "afl", "iafl"), ({},)):
         scheme = SCHEMES[name]
-        step, _ = scheme.combine(settings_of(**changes), level, scheme.start(3))
+        step, _ = scheme.combine(settings_of(**changes), level, started(scheme))
         np.testing.assert_allclose(step, UPDATES.mean(axis=0), rtol=1e-6)
