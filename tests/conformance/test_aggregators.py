@@ -21,6 +21,8 @@ EVERYTHING = tuple(AGGREGATORS.builtin_names())
 ROBUST = tuple(name for name in EVERYTHING if name != "mean")
 DEVICES, SIZE, ATTACKERS = 15, 40, 3
 SETTINGS = Defences(attacker_share=0.2)
+ALIKE = ("learning.gradient_exchange=false",)
+"""With which max_power trains as the server optimizers do."""
 
 
 def honest(seed: int = 0) -> np.ndarray:
@@ -128,6 +130,18 @@ def test_a_cell_trains_with_it(name):
     records = [record for _, record in rounds_of(cell, 3)]
     assert float(records[-1].global_loss) < float(records[0].global_loss)
     assert AGGREGATORS[name].name == name and AGGREGATORS[name].summary
+
+
+def test_server_optimizers_begin_with_it():
+    moved = {}
+    for name in ("mean", "krum"):
+        cell = clusters_cell("fedavgm", f"defences.aggregator={name}", "peers.server_momentum=0")
+        moved[name] = rounds_of(cell, 1)[0][0].server.global_params
+        plain = rounds_of(clusters_cell("max_power", f"defences.aggregator={name}", *ALIKE), 1)[0][0]
+        for one, other in zip(jax.tree.leaves(moved[name]), jax.tree.leaves(plain.server.global_params), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    pairs = zip(jax.tree.leaves(moved["mean"]), jax.tree.leaves(moved["krum"]), strict=True)
+    assert any(not np.allclose(one, other) for one, other in pairs)
 
 
 def test_mean_is_the_default_and_the_same_step():

@@ -49,7 +49,7 @@ def median(rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
     return jnp.where(count > 0, middle, 0.0)
 
 
-def mean_of(rows: UpdatePerDevice, counted: Float[Array, " device"] | FlagPerDevice) -> Params:
+def weighted_mean(rows: UpdatePerDevice, counted: Float[Array, " device"] | FlagPerDevice) -> Params:
     """The weighted mean of the updates; zero where all weights are."""
     weight = counted.astype(rows.dtype)
     total = jnp.sum(weight)

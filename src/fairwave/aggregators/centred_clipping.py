@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import jax
 
-from fairwave.aggregators.aggregator import Aggregator, mean_of, median
+from fairwave.aggregators.aggregator import Aggregator, median, weighted_mean
 from fairwave.policy.rows import lengths
 from fairwave.privacy.clipping import clip_factor
 from fairwave.scenario.defence_parameters import Defences
@@ -25,7 +25,7 @@ def _clipped(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice) 
     def moved(_: Count, centre: Params) -> Params:
         apart = rows - centre[None, :]
         factor = clip_factor(lengths(apart), radius).astype(rows.dtype)
-        return centre + mean_of(factor[:, None] * apart, arrived)
+        return centre + weighted_mean(factor[:, None] * apart, arrived)
 
     found: Params = jax.lax.fori_loop(0, ITERATIONS, moved, start)
     return found

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fairwave.aggregators.aggregator import Aggregator, mean_of, median
+from fairwave.aggregators.aggregator import Aggregator, median, weighted_mean
 from fairwave.policy.rows import lengths
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Count, FlagPerDevice, Params, UpdatePerDevice
@@ -25,7 +25,7 @@ def _geometric_median(settings: Defences, rows: UpdatePerDevice, arrived: FlagPe
     def nearer(_: Count, point: Params) -> Params:
         apart = lengths(rows - point[None, :])
         smallest = jnp.maximum(SMALLEST * median(apart[:, None], arrived)[0], TINY)
-        return mean_of(rows, jnp.where(arrived, smallest / jnp.maximum(apart, smallest), 0.0))
+        return weighted_mean(rows, jnp.where(arrived, smallest / jnp.maximum(apart, smallest), 0.0))
 
     start = median(rows, arrived)  # one attacker can make the mean infinite
     found: Params = jax.lax.fori_loop(0, ITERATIONS, nearer, start)

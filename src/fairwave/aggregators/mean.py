@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fairwave.aggregators.aggregator import Aggregator, mean_of
+from fairwave.aggregators.aggregator import Aggregator
+from fairwave.learning.aggregate import mean_of
 
 mean = Aggregator(
     name="mean",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.aggregators.aggregator import Aggregator, mean_of, num_attackers, squared_distances
+from fairwave.aggregators.aggregator import Aggregator, num_attackers, squared_distances, weighted_mean
 from fairwave.aggregators.krum import krum_scores
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice, Params, UpdatePerDevice
@@ -14,7 +14,7 @@ def _best(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice) -> 
     attackers = num_attackers(settings, arrived)
     scores = krum_scores(squared_distances(rows, arrived), arrived, attackers)
     rank = jnp.argsort(jnp.argsort(scores))
-    return mean_of(rows, arrived & (rank < jnp.sum(arrived) - attackers))
+    return weighted_mean(rows, arrived & (rank < jnp.sum(arrived) - attackers))
 
 
 multi_krum = Aggregator(

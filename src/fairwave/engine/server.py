@@ -19,7 +19,7 @@ from fairwave.engine.invitation import Invitation, draw_participants
 from fairwave.engine.model_copies import Copies, StoredCopies, first_copies, first_model
 from fairwave.engine.presence import presence
 from fairwave.engine.round import Concluded, conclude_round
-from fairwave.engine.server_steps import RoundAddress, ServerRules, Upload
+from fairwave.engine.server_steps import RobustAggregate, RoundAddress, ServerRules, Upload
 from fairwave.engine.state import ServerState
 from fairwave.errors import ScenarioError
 from fairwave.keys import run_key
@@ -76,7 +76,7 @@ class AccessPoint:
             self.enforced = mode_of(scenario.privacy).enforcement(scenario, counts, count_parameters(model))
             self.counts = jnp.asarray(counts)
             self.devices = jnp.arange(scenario.cell.num_devices)
-        settings = SchemeSettings(scenario.peers, scenario.learning.learning_rate)
+        settings = SchemeSettings(scenario.peers, scenario.learning.learning_rate, RobustAggregate(scenario.defences))
         tried = None if self._own_samples is None else model
         decay = scenario.learning.late_decay
         self.rules = ServerRules(scheme, scenario.privacy, scenario.defences, settings, tried, decay)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
+from fairwave.aggregators.aggregator import Aggregator
 from fairwave.defences.defence import PAST, Verdict, first_verdict, in_use
 from fairwave.engine.device_history import DeviceHistory, after_round
 from fairwave.engine.late_updates import Arrivals, LateUpload
@@ -68,6 +69,18 @@ class ServerRules:
     def copies_can_be_made_again(self) -> bool:
         """Whether copies follow from a model and addressed noise alone; defences and rewards look at copies."""
         return self.scheme.reward is None and self.privacy.copies != "nested" and not self.defences.use
+
+
+@dataclasses.dataclass(frozen=True)
+class RobustAggregate:
+    """The aggregator that a scenario names, as schemes call it; equal where settings are, and so compiled once."""
+
+    defences: Defences
+
+    def __call__(self, rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
+        """One update from all that arrived."""
+        aggregator: Aggregator = AGGREGATORS[self.defences.aggregator]
+        return aggregator.step(self.defences, rows, arrived)
 
 
 class RoundAddress(NamedTuple):
@@ -156,7 +169,7 @@ def combine(rules: ServerRules, server: ServerState, updates: Updates) -> Aggreg
         if rules.defences.aggregator == "mean":
             params = aggregate(server.global_params, jax.vmap(unravel)(updates.rows), updates.arrived)
         else:
-            robust = AGGREGATORS[rules.defences.aggregator].step(rules.defences, updates.rows, updates.arrived)
+            robust = rules.settings.aggregate(updates.rows, updates.arrived)
             params = unravel(flat + robust.astype(flat.dtype))
         return Aggregated(params=params, step=step, updates=None, memory=memory, noise_std=nothing, sensitivity=nothing)
     of_all = updates.of_all_devices(server.deviation.size, updates.arrived)

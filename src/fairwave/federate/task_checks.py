@@ -64,7 +64,15 @@ _LATER = {
         "mirrored_views",
     ),
     "data": ("classes", "target"),
-    "peers": ("mr_mtl_weight",),
+    "peers": (
+        "mr_mtl_weight",
+        "fedprox_weight",
+        "server_rate",
+        "server_momentum",
+        "adaptive_rate",
+        "second_moment_decay",
+        "adaptive_tau",
+    ),
     "defences": ("aggregator", "attacker_share"),
 }
 """Parameters that scenarios did not have at first: at their defaults they are left out, so that federations go on."""

@@ -124,7 +124,7 @@ def objection(scenario: Scenario, scheme: Scheme) -> str | None:
         )
     if scheme.needs_classes and scenario.data.target == "number":
         return f"'{scheme.name}' judges devices by accuracy, and data.target 'number' has none; leave the scheme out"
-    if scheme.combine is not None and scenario.defences.aggregator != "mean":
+    if scheme.combine and not scheme.moves_by_aggregate and scenario.defences.aggregator != "mean":
         return (
             f"'{scheme.name}' combines updates in a way of its own, and defences.aggregator "
             f"'{scenario.defences.aggregator}' replaces their mean; leave the scheme out, or set it to 'mean'"

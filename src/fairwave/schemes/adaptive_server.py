@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from fairwave.learning.aggregate import mean_of
 from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.policy.server_optimizers import adaptive_step, first_moments, if_any_arrived
@@ -26,7 +25,7 @@ def adaptive_server(
     def combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tuple[Params, Memory]:
         peers = settings.peers
         moved = adaptive_step(
-            mean_of(updates.rows, updates.arrived),
+            settings.aggregate(updates.rows, updates.arrived),
             memory,
             lambda second, mean: second_moment(peers, second, mean),
             momentum=momentum(peers),
@@ -44,6 +43,7 @@ def adaptive_server(
         plan=rule,
         noise_levels=uniform_levels,
         combine=combine,
+        moves_by_aggregate=True,
         start=start,
         same_noise_for_all=True,
         exchanges_gradients=False,

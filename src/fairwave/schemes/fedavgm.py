@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.learning.aggregate import mean_of
 from fairwave.policy.deviation import uniform_levels
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.policy.server_optimizers import if_any_arrived, momentum_step
@@ -14,7 +13,7 @@ from fairwave.types import Params
 
 
 def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tuple[Params, Memory]:
-    peers, mean = settings.peers, mean_of(updates.rows, updates.arrived)
+    peers, mean = settings.peers, settings.aggregate(updates.rows, updates.arrived)
     moved = momentum_step(mean, memory, peers.server_momentum, peers.server_rate)
     return if_any_arrived(updates.arrived, moved, memory)
 
@@ -29,6 +28,7 @@ fedavgm = Scheme(
     plan=rule,
     noise_levels=uniform_levels,
     combine=_combine,
+    moves_by_aggregate=True,
     start=_at_rest,
     same_noise_for_all=True,
     exchanges_gradients=False,

@@ -10,12 +10,13 @@ import equinox as eqx
 
 from fairwave.errors import ArgumentError
 from fairwave.extensions import RULES
+from fairwave.learning.aggregate import mean_of
 from fairwave.learning.model import Tree
 from fairwave.policy.deviation import NoiseLevels
 from fairwave.policy.rule import Rule
 from fairwave.policy.updates import Updates
 from fairwave.scenario.peers import Peers
-from fairwave.types import Key, Params, UpdatePerDevice
+from fairwave.types import FlagPerDevice, Key, Params, UpdatePerDevice
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +25,8 @@ class SchemeSettings:
 
     peers: Peers
     learning_rate: float
+    aggregate: Callable[[UpdatePerDevice, FlagPerDevice], Params] = mean_of
+    """From all updates and a mask of those that count to one: their mean, or a robust aggregate of them."""
 
 
 class ServerStep(eqx.Module):
@@ -75,6 +78,8 @@ class Scheme:
     """What it does, in a line, for tables and help texts."""
     combine: Combine | None = None
     """For all devices: the step of the model; left out, the mean of the updates."""
+    moves_by_aggregate: bool = False
+    """Its way to combine begins with `settings.aggregate`, so that a robust aggregator can replace the mean there."""
     reward: Reward | None = None
     """For all devices: the copies that they get; left out, everybody gets the access point's model, with noise."""
     start: Start = lambda settings, num_devices, model: ()
