@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import jax
 import pytest
 
 CACHE = "JAX_COMPILATION_CACHE_DIR"
+MANY_MAPS = 25_000
+"""Linux allows a process 65,530 by default; a module of tests makes a few thousand."""
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -38,8 +41,19 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _programs_do_not_pile_up(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Slow tests compile many programs: let go of them after each module, before memory maps run out."""
+    """Tests compile many programs: let go of them after a module, before memory maps run out and XLA aborts.
+
+    Slow tests compile so many that it is done after each module, others only when the process has many maps.
+    """
     yield
     chosen = str(request.config.option.markexpr)
-    if "slow" in chosen and "not slow" not in chosen:
+    if ("slow" in chosen and "not slow" not in chosen) or _memory_maps() > MANY_MAPS:
         jax.clear_caches()
+
+
+def _memory_maps() -> int:
+    """Memory maps of this process; 0 where the system does not tell."""
+    try:
+        return Path("/proc/self/maps").read_bytes().count(b"\n")
+    except OSError:
+        return 0

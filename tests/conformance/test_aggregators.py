@@ -77,6 +77,22 @@ def test_attackers_up_to_their_share_move_a_robust_step_little(name, size):
     assert not np.linalg.norm(attacked.astype(np.float64).mean(axis=0) - centre) <= farthest  # as the mean is moved
 
 
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5])
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_rows_that_did_not_arrive_are_never_used(name, share):
+    rows = np.array([[777.0], [888.0], [1.0], [1e20], [3.0]], np.float32)
+    arrived = np.array([False, False, True, True, False])
+    found = step(name, rows, arrived, Defences(attacker_share=share))
+    assert np.isfinite(found).all() and not 2.0 < found[0] < 1e10
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_equal_updates_of_few_devices_are_not_trimmed_away(name, count):
+    rows = np.ones((count, 3), np.float32)
+    np.testing.assert_allclose(step(name, rows, settings=Defences(attacker_share=0.5)), 1.0, rtol=1e-5)
+
+
 def as_flower_has_them(rows: np.ndarray) -> list[tuple[list[np.ndarray], int]]:
     return [([row[:25].reshape(5, 5), row[25:]], 1) for row in rows]
 

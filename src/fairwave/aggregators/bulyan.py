@@ -22,7 +22,7 @@ def _bulyan(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice) -
     middle = median(rows, chosen)
     apart = jnp.where(chosen[:, None], jnp.abs(rows - middle[None, :]), jnp.inf)
     nearest = jnp.take_along_axis(rows, jnp.argsort(apart, axis=0), axis=0)
-    used = jnp.minimum(jnp.maximum(count - 4 * attackers, 1), count)
+    used = jnp.minimum(jnp.maximum(count - 4 * attackers, 1), jnp.sum(chosen))
     kept = (jnp.arange(rows.shape[0]) < used)[:, None]
     return jnp.sum(jnp.where(kept, nearest, 0.0), axis=0) / jnp.maximum(used, 1)
 

@@ -10,8 +10,9 @@ from fairwave.types import FlagPerDevice, Params, UpdatePerDevice
 
 
 def _trimmed(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
-    """As many of the largest and of the smallest values are left out as there may be attackers."""
-    left_out, count = num_attackers(settings, arrived), jnp.sum(arrived)
+    """As many of the largest and of the smallest values are left out as there may be attackers; one or two are kept."""
+    count = jnp.sum(arrived)
+    left_out = jnp.minimum(num_attackers(settings, arrived), jnp.maximum(count - 1, 0) // 2)
     place = jnp.arange(rows.shape[0])
     kept = (place >= left_out) & (place < count - left_out)
     total = jnp.sum(jnp.where(kept[:, None], ascending(rows, arrived), 0.0), axis=0)

@@ -37,7 +37,7 @@ def digest_of(arrays: Mapping[str, np.ndarray]) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         taken.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        taken.update(array.data.cast("B"))
+        taken.update(array.tobytes())
     return taken.hexdigest()
 
 

@@ -82,16 +82,17 @@ class DataSource:
 def load(source: str, classes: tuple[str, ...] = (), *, strict: bool = True, target: Target = "class") -> DataSet:
     """The data set that a scenario names. `classes` are the names of the classes where a CSV file has names as labels.
 
-    A name that is not among them is refused, or, if not `strict`, becomes a class after the last one: to refuse a
-    device's own file for it would tell of one record. `target` says what labels are; with 'number', whole numbers in a
-    file are numbers like all others, while a data set that has a name says itself what its labels are.
+    If not `strict`, no value is a reason to refuse the data, for that would tell of one record: a class that cannot be
+    is a class after the last one, and a number that is not finite stays, so that training counts its record as zero.
+    `target` says what labels are; with 'number', whole numbers in a file are numbers like all others, while a data set
+    that has a name says itself what its labels are.
     """
     if source in DATA:
         named: DataSet = DATA[source].load()
         named.check_target(target, f"'{source}'")
         return named
     if source.startswith(HUB):
-        return checked(read_hugging_face(source.removeprefix(HUB)), source, target)
+        return checked(read_hugging_face(source.removeprefix(HUB)), source, target, strict=strict)
     path = Path(source)
     if not path.exists():
         raise ScenarioError(
@@ -101,9 +102,9 @@ def load(source: str, classes: tuple[str, ...] = (), *, strict: bool = True, tar
     if path.is_dir():
         tables = (path / TRAIN).exists()
         arrays = read_csv_folder(path, classes, strict, target) if tables else read_idx_folder(path)
-        return checked(arrays, source, target)
+        return checked(arrays, source, target, strict=strict)
     if path.suffix == ".npz":
-        return checked(read_npz(path), source, target)
+        return checked(read_npz(path), source, target, strict=strict)
     raise ScenarioError(
         f"data.source: unknown kind of file '{path.suffix}' ({source}); give an .npz file, or a folder with {TRAIN} "
         "and test.csv or with idx files"
@@ -139,8 +140,8 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
         raise ScenarioError(f"{path}: not a readable .npz file ({reason}); re-export it") from None
 
 
-def checked(arrays: dict[str, np.ndarray], source: str, target: Target = "class") -> DataSet:
-    """The data set of these arrays, if they make one."""
+def checked(arrays: dict[str, np.ndarray], source: str, target: Target = "class", *, strict: bool = True) -> DataSet:
+    """The data set of these arrays, if they make one; values are looked at only if `strict`."""
     labels_of = {}
     for part in ("train", "test"):
         inputs, labels = arrays[f"{part}_images"], arrays[f"{part}_labels"]
@@ -148,10 +149,10 @@ def checked(arrays: dict[str, np.ndarray], source: str, target: Target = "class"
             raise ScenarioError(
                 f"{source}: {len(inputs)} {part} inputs with labels of shape {labels.shape}; give one label per input"
             )
-        labels_of[part] = (_numbers if target == "number" else _classes)(labels, f"{source}: {part} labels")
+        labels_of[part] = (_numbers if target == "number" else _classes)(labels, f"{source}: {part} labels", strict)
         if not (np.issubdtype(inputs.dtype, np.number) or inputs.dtype == bool):
             raise ScenarioError(f"{source}: {part} inputs are {inputs.dtype}, not numbers; convert them")
-        if np.issubdtype(inputs.dtype, np.floating) and not np.isfinite(inputs).all():
+        if strict and np.issubdtype(inputs.dtype, np.floating) and not np.isfinite(inputs).all():
             raise ScenarioError(f"{source}: {part} inputs hold values that are not finite; clean them")
     train, test = arrays["train_images"].shape[1:], arrays["test_images"].shape[1:]
     if train != test:
@@ -166,7 +167,10 @@ def checked(arrays: dict[str, np.ndarray], source: str, target: Target = "class"
     return DataSet(arrays["train_images"], labels_of["train"], arrays["test_images"], labels_of["test"], users)
 
 
-def _classes(labels: np.ndarray, whose: str) -> np.ndarray:
+def _classes(labels: np.ndarray, whose: str, strict: bool) -> np.ndarray:
+    if not strict and np.issubdtype(labels.dtype, np.number):
+        possible = (labels >= 0) & (labels < MOST_CLASSES) & (labels == np.floor(labels))
+        return np.where(possible, labels, MOST_CLASSES - 1).astype(np.int32)
     if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0 or labels.max() >= MOST_CLASSES:
         raise ScenarioError(
             f"{whose} are not classes 0, 1, ...; number the classes from 0, or set data.target to 'number'"
@@ -174,12 +178,12 @@ def _classes(labels: np.ndarray, whose: str) -> np.ndarray:
     return labels.astype(np.int32)
 
 
-def _numbers(labels: np.ndarray, whose: str) -> np.ndarray:
+def _numbers(labels: np.ndarray, whose: str, strict: bool) -> np.ndarray:
     if not (np.issubdtype(labels.dtype, np.integer) or np.issubdtype(labels.dtype, np.floating)):
         raise ScenarioError(f"{whose} are {labels.dtype}, not numbers; convert them, or set data.target to 'class'")
     with np.errstate(over="ignore"):
         # By way of double precision in any case: one label with a fraction must not change how others are rounded.
         numbers = labels.astype(np.float64).astype(np.float32)
-    if not np.isfinite(numbers).all():
+    if strict and not np.isfinite(numbers).all():
         raise ScenarioError(f"{whose} hold values that are not finite in single precision; clean or rescale them")
     return numbers

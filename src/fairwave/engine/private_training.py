@@ -136,20 +136,22 @@ def _sum_of_batch(
     """Sum of the clipped gradients of a batch: the places of its members, which stand first, and which are in use.
 
     A batch has places for what is drawn once in 10^12 steps. Those beyond four standard deviations of its size are
-    computed only where one of them is in use.
+    computed only where one of them is in use. Whether a record stands there depends on which others are drawn, so that
+    all pieces go through the same compiled loop body: in another one, or in a matrix product of another shape, its
+    gradient would be rounded differently, and a hostile copy can blow that up to more than the clip length.
     """
     places, taken = drawn
-    members = samples.own[places]
     usual = min(taken.shape[0], 8 * math.ceil((batch_size + 4.0 * math.sqrt(batch_size)) / 8))
+    spare = -taken.shape[0] % usual
+    members, counted = samples.own[jnp.pad(places, (0, spare))], jnp.pad(taken, (0, spare))
 
-    def part(which: slice) -> Tree:
-        return _clipped_sum(protection, model, params, samples, members[which], taken[which])
+    def add(piece: Count, total: Tree) -> Tree:
+        some, used = (jax.lax.dynamic_slice_in_dim(each, piece * usual, usual) for each in (members, counted))
+        return jax.tree.map(jnp.add, total, _clipped_sum(protection, model, params, samples, some, used))
 
-    total = part(slice(0, usual))
-    if usual == taken.shape[0]:
-        return total
-    rest = jax.lax.cond(taken[usual], lambda: part(slice(usual, None)), lambda: jax.tree.map(jnp.zeros_like, total))
-    return jax.tree.map(jnp.add, total, rest)
+    zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, jnp.float64), params)
+    total: Tree = jax.lax.fori_loop(0, -(-jnp.sum(taken) // usual), add, zero)
+    return total
 
 
 def _clipped_sum(

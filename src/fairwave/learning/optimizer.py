@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import optax
 
@@ -42,8 +43,9 @@ class Optimizer:
 
         `gradient_noise_std` is that of the noise in each step's gradient, drawn independently. The noise of a step that
         is followed by k - 1 others arrives (1 - m^k) / (1 - m) times, for momentum m, which is exact. Adam divides by
-        the root mean square of its gradients; where noise is most of them, a unit of noise is left in every step. With
-        less noise, less is left, so that the value is an estimate from above.
+        the root mean square of its gradients, which is the noise's std where noise is most of them; its first moment is
+        corrected for having begun at zero. With less noise in the gradients, less is left, so that the value is an
+        estimate from above up to the fluctuation of the root mean square.
 
         `shrinkage` is learning rate times pull where every step is pulled towards a fixed model, and None otherwise.
         """
@@ -56,13 +58,13 @@ class Optimizer:
         if self.name == "sgd":
             return gradient_noise_std * jnp.sqrt(count)
         kept = self.momentum
+        if self.name == "adam":
+            return _corrected_gain(steps, kept)
         squares = (
             count
             - 2.0 * kept * (1.0 - kept**count) / (1.0 - kept)
             + kept**2 * (1.0 - kept ** (2.0 * count)) / (1.0 - kept**2)
         )
-        if self.name == "adam":
-            return jnp.sqrt(squares)
         return gradient_noise_std * jnp.sqrt(squares) / (1.0 - kept)
 
     def _rule(self) -> optax.GradientTransformation:
@@ -71,6 +73,23 @@ class Optimizer:
         if self.name == "adam":
             return optax.scale_by_adam(b1=self.momentum, b2=SECOND_MOMENT, eps=SMALLEST)
         return optax.identity()
+
+
+def _corrected_gain(steps: Count, kept: float) -> Scalar:
+    """Std of the sum of so many first moments of unit noise, each divided by 1 - m^t as Adam does in step t.
+
+    The noise of step i is in the moments of all later steps t, m^(t - i) (1 - m) / (1 - m^t) times; the sum over t is
+    built up from the last step backwards.
+    """
+
+    def earlier(number: Count, carried: tuple[Scalar, Scalar]) -> tuple[Scalar, Scalar]:
+        arrives, squares = carried
+        step = (steps - number).astype(jnp.float64)
+        arrives = kept * arrives + (1.0 - kept) / (1.0 - kept**step)
+        return arrives, squares + arrives**2
+
+    zero = jnp.zeros((), jnp.float64)
+    return jnp.sqrt(jax.lax.fori_loop(0, steps, earlier, (zero, zero))[1])
 
 
 def optimizer_of(learning: Learning) -> Optimizer:

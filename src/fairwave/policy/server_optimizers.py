@@ -50,8 +50,10 @@ def adaptive_step(
     """Step of FedAdagrad, FedAdam or FedYogi, whichever the second moment is of, and the next moments.
 
     Reddi, Charles, Zaheer, Garrett, Rush, Konecny, Kumar, McMahan, "Adaptive Federated Optimization", ICLR 2021,
-    Algorithm 2: moments are not corrected for their start, and tau is added to the root.
+    Algorithm 2: moments are not corrected for their start, and tau is added to the root. A value of the mean that is
+    too large to be squared counts as zero: its second moment would be infinite, and it would never move again.
     """
+    mean = jnp.where(jnp.isfinite(mean**2), mean, 0.0)
     first = momentum * moments.first + (1.0 - momentum) * mean
     second = second_moment(moments.second, mean)
     return rate * first / (jnp.sqrt(second) + tau), Moments(first, second)

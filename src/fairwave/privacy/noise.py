@@ -97,9 +97,11 @@ def _called_back(draw: Callable[[np.ndarray, float], np.ndarray], parts: list[Ar
 
 
 def _noised_words(draw: Callable[[np.ndarray, float], np.ndarray], part: np.ndarray, std: float) -> np.ndarray:
+    """Sources draw for arrays of at least one axis; a parameter may be a single number."""
     if part.dtype == np.float32:
-        return draw(part.astype(np.float64), std).astype(np.float32)
-    return np.ascontiguousarray(draw(_from_words(part), std), np.float64)[..., None].view(np.uint32)
+        return draw(np.atleast_1d(part).astype(np.float64), std).astype(np.float32).reshape(part.shape)
+    given = draw(np.atleast_1d(_from_words(part)), std)
+    return np.ascontiguousarray(given, np.float64)[..., None].view(np.uint32).reshape(part.shape)
 
 
 def _from_words(words: Array | np.ndarray) -> np.ndarray:

@@ -43,17 +43,17 @@ def test_steps_are_those_of_a_plain_loop(name):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["sgd", "momentum", "adam"])
-@pytest.mark.parametrize("steps", [1, 4, 30])
+@pytest.mark.parametrize("steps", [1, 2, 4, 30])
 def test_noise_left_in_the_model_is_what_the_formula_says(name, steps):
     """Gradients of nothing but noise. Std of 40,000 values within 6 standard errors (2.1 %), which a formula without
-    the momentum's memory is not. Adam's is an estimate from above: its first divisors are far from settled."""
+    the momentum's memory is not. Adam's divisors fluctuate in its first steps: it leaves up to 6 % less."""
     optimizer, std = Optimizer(name, 0.9), 0.3
     with double_precision():
         noise = std * np.random.default_rng(steps).normal(size=(steps, 40_000))
         told = RATE * float(optimizer.noise_gain(jnp.asarray(steps), jnp.asarray(std)))
         seen = moved(optimizer, noise).std()
     if name == "adam":
-        assert 0.5 * told < seen
+        assert 0.94 * told < seen < 1.021 * told
         return
     assert abs(seen / told - 1) < 0.021
     if name == "momentum" and steps > 1:

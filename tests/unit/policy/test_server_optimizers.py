@@ -106,6 +106,15 @@ def test_flowers_fedadam_differs_by_its_correction():
     assert abs(factor - 1.0) > 0.1
 
 
+@pytest.mark.parametrize("name", ["fedadagrad", "fedadam", "fedyogi"])
+def test_a_value_too_large_to_be_squared_does_not_stop_the_model_for_good(name):
+    scheme = SCHEMES[name]
+    memory = scheme.start(SETTINGS, 1, jnp.zeros(2, jnp.float32))
+    _, memory = scheme.combine(SETTINGS, updates_of(np.array([[1e30, 0.1]], np.float32)), memory)
+    step, _ = scheme.combine(SETTINGS, updates_of(np.array([[0.1, 0.1]], np.float32)), memory)
+    assert (jnp.abs(step) > 1e-4).all() and jnp.isfinite(step).all()
+
+
 def test_yogis_second_moment_moves_by_a_part_of_the_square():
     second, mean = jnp.array([1.0, 1.0, 4.0]), jnp.array([0.5, 3.0, 2.0])
     # below: 1 - 0.1 * 0.25; above: 1 + 0.1 * 9; equal: it stays
