@@ -13,13 +13,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from fairwave.data.bounded_gzip import MOST_BYTES
 from fairwave.errors import ScenarioError
 
 TARS = (".tgz", ".tar.gz", ".tar.xz", ".tar")
 DEBIAN = ".deb"
-MOST_BYTES = 1 << 30
-"""The most that one member may hold; none of the published sets comes near it."""
-
 _AR_MAGIC = b"!<arch>\n"
 _AR_HEADER = 60
 
@@ -99,4 +97,7 @@ def _plain(content: bytes, name: str) -> IO[bytes]:
         return io.BytesIO(content)
     import pyarrow
 
-    return io.BytesIO(pyarrow.CompressedInputStream(pyarrow.BufferReader(content), "zstd").read())
+    plain = pyarrow.CompressedInputStream(pyarrow.BufferReader(content), "zstd").read(MOST_BYTES + 1)
+    if len(plain) > MOST_BYTES:
+        raise ValueError(f"a package that unpacks to more than {MOST_BYTES} bytes")
+    return io.BytesIO(plain)

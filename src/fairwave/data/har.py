@@ -7,13 +7,13 @@ activity, the last fifth of the windows is for testing, and training windows tha
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from fairwave.data.bounded_gzip import unpacked
 from fairwave.data.package_clients import Package
 from fairwave.data.published_data import PublishedData
 from fairwave.data.restricted_pickle import array_of, load_pickle
@@ -36,7 +36,7 @@ def _convert(files: Mapping[str, bytes]) -> dict[str, np.ndarray]:
     if PACKED not in files and PLAIN not in files:
         raise ScenarioError(f"har: no file {PACKED} or {PLAIN} among those given; give one of them, or the package")
     try:
-        content = files[PLAIN] if PLAIN in files else gzip.decompress(files[PACKED])
+        content = files[PLAIN] if PLAIN in files else unpacked(files[PACKED])
         held = load_pickle(content, PLAIN, _TABLES)
         recordings = list(_recordings(held))
     except (OSError, EOFError, zlib.error, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

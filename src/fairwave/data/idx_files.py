@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import struct
 import zlib
 from pathlib import Path
 
 import numpy as np
 
+from fairwave.data.bounded_gzip import unpacked
 from fairwave.errors import ScenarioError
 
 _TYPES = {0x08: np.uint8, 0x09: np.int8, 0x0B: np.int16, 0x0C: np.int32, 0x0D: np.float32, 0x0E: np.float64}
@@ -39,7 +39,7 @@ def read_idx(packed: bytes, name: str) -> np.ndarray:
     A file whose name ends in .gz is unpacked first.
     """
     try:
-        content = gzip.decompress(packed) if name.endswith(".gz") else packed
+        content = unpacked(packed) if name.endswith(".gz") else packed
         zero, kind, axes = struct.unpack(">HBB", content[:4])
         shape = struct.unpack(f">{axes}I", content[4 : 4 + 4 * axes])
         if zero != 0 or kind not in _TYPES:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,12 +20,20 @@ from fairwave.errors import ScenarioError
 def load_pickle(content: bytes, name: str, more: Mapping[tuple[str, str], Any] | None = None) -> Any:
     """The content of a pickle that needs nothing but containers, numeric arrays, and the names in `more`."""
     try:
+        _refuse_large_numbers(content)
         return _Restricted(content, _ARRAYS | dict(more or {})).load()
     except ScenarioError:
         raise
     except Exception as error:  # a damaged or hostile pickle can fail in any way that the interpreter knows
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ScenarioError(f"{name}: not a pickle of arrays ({reason}); download it again") from None
+
+
+def _refuse_large_numbers(content: bytes) -> None:
+    """Refuse a pickle that numbers its parts beyond their count: the reader would reserve memory for all of them."""
+    for opcode, number, _ in pickletools.genops(content):
+        if "PUT" in opcode.name and int(number or 0) > len(content):
+            raise ValueError(f"it numbers a part {number}")
 
 
 class _Restricted(pickle.Unpickler):

@@ -65,8 +65,9 @@ def test_names_outside_the_list_are_refused(module, name):
         pickled(Made(Named("numpy.core.multiarray", "_reconstruct"), (None, (10**12,), b"b"))),
         b"\x80\x02X\x01\x00\x00\x00aQ.",
         b"Pa\n.",
+        b"\x80\x02Nr\xff\xff\xff\x7f.",
     ],
-    ids=["empty", "text", "cut", "type", "encoding", "shape", "persistent", "persistent text"],
+    ids=["empty", "text", "cut", "type", "encoding", "shape", "persistent", "persistent text", "large number"],
 )
 def test_what_is_no_pickle_of_arrays_is_one_line(content):
     with pytest.raises(ScenarioError, match=r"^set: not a pickle of arrays") as error:
