@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -50,30 +50,41 @@ def read_csv_folder(
 def _read(
     path: Path, classes: tuple[str, ...], strict: bool, target: Target
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Inputs, labels and the names of the inputs' columns."""
+    try:
+        table = _columns(path, classes, target) if strict else _columns_line_by_line(path)
+    except FileNotFoundError:
+        raise ScenarioError(f"{path}: no such file; a CSV data set has {TRAIN} and test.csv") from None
+    labels = table.pop(LABEL)
+    if labels.size == 0 or not table:
+        raise ScenarioError(f"{path}: no samples or no inputs; give a row per sample and a column per input")
+    if classes:
+        labels = _numbers(labels.tolist(), classes, strict, path)
+    elif not strict:
+        labels = _cells(labels)
+    # By way of double precision in any case: one value with a fraction must not change how others are rounded.
+    columns = [(column if strict else _cells(column)).astype(np.float64) for column in table.values()]
+    with np.errstate(over="ignore"):
+        return np.stack(columns, axis=1).astype(np.float32), labels, list(table)
+
+
+def _columns(path: Path, classes: tuple[str, ...], target: Target) -> dict[str, np.ndarray]:
+    """The columns of a file that holds what it should; anything else is refused."""
     import pyarrow
     import pyarrow.csv
 
+    # With classes given, labels are text in every file: what one record holds must not decide what a column is.
+    types = pyarrow.csv.ConvertOptions(column_types={LABEL: pyarrow.string()} if classes else None)
     try:
-        # What one record holds must not decide what a column is. With classes given, labels are text in every file; if
-        # not strict, everything is, until it is made numbers cell by cell.
-        texts = ([LABEL] if classes else []) if strict else _heads(path)
-        types = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(texts, pyarrow.string()))
-        rows = pyarrow.csv.ParseOptions(invalid_row_handler=None if strict else lambda row: "skip")
-        table = pyarrow.csv.read_csv(path, convert_options=types, parse_options=rows)
+        table = pyarrow.csv.read_csv(path, convert_options=types)
     except FileNotFoundError:
-        raise ScenarioError(f"{path}: no such file; a CSV data set has {TRAIN} and test.csv") from None
-    except (pyarrow.ArrowInvalid, OSError, csv.Error, UnicodeDecodeError) as error:
+        raise
+    except (pyarrow.ArrowInvalid, OSError) as error:
         raise ScenarioError(
             f"{path}: not a readable CSV file ({str(error).splitlines()[0]}); export it again"
         ) from None
-    if table.column_names.count(LABEL) != 1:
-        raise ScenarioError(f"{path}: no column '{LABEL}', or several; name the column of what is to be predicted so")
-    if len(set(table.column_names)) < len(table.column_names):
-        raise ScenarioError(f"{path}: two columns have the same name; rename one")
-    inputs = table.drop_columns(LABEL)
-    if table.num_rows == 0 or not inputs.column_names:
-        raise ScenarioError(f"{path}: no samples or no inputs; give a row per sample and a column per input")
-    for field in table.schema if strict else ():
+    _check_heads(path, table.column_names)
+    for field in table.schema if table.num_rows else ():
         named, whole = field.name == LABEL and bool(classes), pyarrow.types.is_integer(field.type)
         measured = field.name != LABEL or target == "number"
         if not (named or whole or (measured and pyarrow.types.is_floating(field.type))):
@@ -81,36 +92,47 @@ def _read(
             raise ScenarioError(f"{path}: column '{field.name}' holds {field.type}; give {wanted}")
         if table.column(field.name).null_count:
             raise ScenarioError(f"{path}: column '{field.name}' has empty cells; fill or drop those rows")
-    # By way of double precision in any case: one value with a fraction must not change how others are rounded.
-    columns = [(column.to_numpy() if strict else _cells(column)).astype(np.float64) for column in inputs.columns]
-    labels = table.column(LABEL)
-    if classes:
-        numbers = _numbers(labels.to_pylist(), classes, strict, path)
-    else:
-        numbers = labels.to_numpy() if strict else _cells(labels)
-    with np.errstate(over="ignore"):
-        return np.stack(columns, axis=1).astype(np.float32), numbers, inputs.column_names
+    return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
-def _heads(path: Path) -> list[str]:
-    """The names of a file's columns."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return next(csv.reader(file), [])
+def _columns_line_by_line(path: Path) -> dict[str, np.ndarray]:
+    """The columns of a device's own file as text. A line that is no row of the table is a row of empty cells.
+
+    Every line is a record of its own: nothing in it, such as a quote that is never closed, reaches another one.
+    """
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        lines = [line for line in re.split(r"\r\n|\n|\r", file.read()) if line]
+    heads = _row(lines[0]) if lines else []
+    _check_heads(path, heads)
+    rows = [row if len(row) == len(heads) else [""] * len(heads) for row in map(_row, lines[1:])]
+    return {name: np.array([row[place] for row in rows], object) for place, name in enumerate(heads)}
 
 
-def _cells(column: Any) -> np.ndarray:
+def _row(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:
+        return []
+
+
+def _check_heads(path: Path, heads: list[str]) -> None:
+    if heads.count(LABEL) != 1:
+        raise ScenarioError(f"{path}: no column '{LABEL}', or several; name the column of what is to be predicted so")
+    if len(set(heads)) < len(heads):
+        raise ScenarioError(f"{path}: two columns have the same name; rename one")
+
+
+def _cells(texts: np.ndarray) -> np.ndarray:
     """The numbers that a column of text holds, NaN for each cell that is none."""
-    import pyarrow
-
     try:
-        return np.asarray(column.cast(pyarrow.float64()).to_numpy())  # quick, where every cell is a number
-    except pyarrow.ArrowInvalid:
-        return np.array([_number(cell) for cell in column.to_pylist()])
+        return texts.astype(np.float64)  # quick, where every cell is a number
+    except ValueError:
+        return np.array([_number(cell) for cell in texts])
 
 
-def _number(cell: str | None) -> float:
+def _number(cell: str) -> float:
     try:
-        return float(cell or "nan")
+        return float(cell)
     except ValueError:
         return math.nan
 
