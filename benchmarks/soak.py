@@ -131,7 +131,8 @@ def main() -> None:
     minutes, devices = given[0] if given else 60.0, int(given[1]) if len(given) > 1 else 10
     overrides = [
         *(f"cell.num_devices={devices}", "data.samples_per_device=60", "learning.batch_size=16"),
-        *("compute.bits_per_iteration=800e3", "privacy.noise_source=hardened", "privacy.max_epsilon=unset"),
+        *("learning.learning_rate=2", "compute.bits_per_iteration=800e3"),
+        *("privacy.noise_source=hardened", "privacy.max_epsilon=unset"),
     ]
     order = Order.checked(load_scenario("fair", overrides), ("proposed",), (0,), 100_000)
     settings = Settings(quorum=0.3, deadline_s=DEADLINE_S, patience=100, wait_s=300.0)

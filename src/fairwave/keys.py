@@ -39,6 +39,7 @@ class Stream(enum.IntEnum):
     MODEL_NOISE = 18
     UPDATE_ROUNDING = 19
     GRADIENT_ROUNDING = 20
+    REFERENCE = 21
 
 
 def run_key(seed: int) -> Key:

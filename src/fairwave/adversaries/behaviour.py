@@ -26,10 +26,14 @@ class DeviceKnowledge(eqx.Module):
     """Its copy of the model in this round."""
     received_before: Params
     """Its copy in the round before."""
+    received_first: Params
+    """Its copy in the first round that it took part in."""
     honest: Params
     """The update that its training gave, as far as it trained."""
     sent_before: Params
     """The update that it sent last."""
+    sent_first: Params
+    """The first update that it sent."""
     usual_length: Scalar
     """Length of the last update that it trained for honestly; of this one before that."""
     strength: Scalar

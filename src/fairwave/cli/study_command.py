@@ -119,6 +119,49 @@ def responses(
     typer.echo(f"report: {write_responses(_run(planned, folder, jobs), _about(source, planned), folder)}")
 
 
+@app.command("best-response")
+def best_response(
+    source: Source = "fair",
+    scheme: Annotated[str, typer.Option(help="The scheme whose rules the device knows.")] = "proposed",
+    tries: Annotated[int, typer.Option(help="Random strategies; half as many are tried near the best.", min=2)] = 24,
+    rounds: Rounds = 25,
+    seeds: Seeds = "0",
+    fresh_seeds: Annotated[
+        str, typer.Option(help="Seeds on which the best are judged, such as 100..104.")
+    ] = "100..104",
+    overrides: Overrides = None,
+    out: Out = None,
+    jobs: Jobs = None,
+) -> None:
+    """What is the best that a device can do that knows the rules? A search, and the price of honesty.
+
+    A strategy is a share of the iterations and of the data, a scale, shares of its last and of its first update, of
+    the last change of its copy and of the way since the start, noise, and the round in which all this begins.
+
+    Example:  fairwave study best-response small --tries 6 --rounds 8 --seeds 0 --fresh-seeds 100..101
+    """
+    from fairwave.errors import ArgumentError
+    from fairwave.report.best_response_page import verdict, write_best_response
+    from fairwave.scenario.loading import load_scenario
+    from fairwave.studies.best_response import Search, search
+
+    searched, fresh = seeds_in(seeds), seeds_in(fresh_seeds)
+    if both := sorted(set(searched) & set(fresh)):
+        raise ArgumentError(f"--fresh-seeds: {both[0]} is one of --seeds too; give seeds that the search does not see")
+    game = Search(load_scenario(source, overrides or ()), scheme, rounds, tuple(searched), tuple(fresh))
+    folder = out or Path("runs/study-best-response")
+    planned: list[Job] = []
+
+    def run(some: Sequence[Job]) -> dict[str, xr.Dataset]:
+        planned.extend(some)
+        return _run(some, folder, jobs)
+
+    answer = search(game, tries, run)
+    page = write_best_response(answer, _about(source, planned), folder)
+    typer.echo(verdict(answer))
+    typer.echo(f"report: {page}")
+
+
 def _run(planned: Sequence[Job], folder: Path, workers: int | None) -> dict[str, xr.Dataset]:
     """All runs of a study; their results by name."""
     run_jobs(planned, folder, workers)

@@ -16,6 +16,10 @@ class BehaviourHistory(eqx.Module):
     """The copies of the round before."""
     sent: Tree
     """The updates that were sent last."""
+    first_received: Tree
+    """The copies of the first round."""
+    first_sent: Tree
+    """The updates that were sent first; zero before that."""
     usual_length: PerDevice
     """Length of the last update that was trained for honestly; 0 before that."""
     habit: Habit

@@ -84,6 +84,8 @@ class MisbehavingDevices:
         history = BehaviourHistory(
             received=received,
             sent=jax.tree.map(jnp.zeros_like, received),
+            first_received=received,
+            first_sent=jax.tree.map(jnp.zeros_like, received),
             usual_length=each,
             habit=Habit(share=jnp.ones_like(each)),
         )
@@ -223,7 +225,8 @@ def _replaced(acting: Sequence[Active], honest: Tree, participants: Participants
         return honest
     chosen, shared = participants.own.index, participants.shared
     flat, unravel = flat_rows(honest)
-    before, sent = (flat_rows(tree)[0][chosen] for tree in (history.received, history.sent))
+    past = (history.received, history.sent, history.first_received, history.first_sent)
+    before, sent, first, sent_first = (flat_rows(tree)[0][chosen] for tree in past)
     own_length = jnp.sqrt(jnp.sum(flat**2, axis=1))
     usual = jnp.where(history.usual_length[chosen] > 0.0, history.usual_length[chosen], own_length)
     known = DeviceKnowledge(
@@ -231,6 +234,8 @@ def _replaced(acting: Sequence[Active], honest: Tree, participants: Participants
         received_before=before,
         honest=flat,
         sent_before=sent,
+        received_first=first,
+        sent_first=sent_first,
         usual_length=usual,
         strength=jnp.ones(chosen.shape),
         round_index=jnp.broadcast_to(shared.round_index, chosen.shape),
@@ -268,9 +273,15 @@ def _remembered(
         if each.behaviour.adapts is not None:
             strength = jnp.full(deviation.shape, each.strength)
             habit = each.only(each.behaviour.adapts(habit, deviation, strength), habit)
+    sent = jax.tree.map(lambda old, new: old.at[chosen].set(new), history.sent, upload.updates)
+    has_sent = flat_rows(history.first_sent)[0].any(axis=1)
     return BehaviourHistory(
         received=participants.copies,
-        sent=jax.tree.map(lambda old, new: old.at[chosen].set(new), history.sent, upload.updates),
+        sent=sent,
+        first_received=history.first_received,
+        first_sent=jax.tree.map(
+            lambda old, new: jnp.where(has_sent.reshape(-1, *[1] * (new.ndim - 1)), old, new), history.first_sent, sent
+        ),
         usual_length=history.usual_length.at[chosen].set(usual),
         habit=habit,
     )

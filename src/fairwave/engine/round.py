@@ -37,6 +37,7 @@ from fairwave.engine.state import ServerState, State
 from fairwave.keys import Stream
 from fairwave.learning.model import flat_rows
 from fairwave.policy.contribution import Score
+from fairwave.policy.training_evidence import Evidence
 from fairwave.policy.updates import Updates
 from fairwave.types import Count, FlagPerDevice, PerDevice, Scalar
 
@@ -142,6 +143,7 @@ def conclude_round(
         budget_spent=server.budget_spent + upload.charge,
         device_history=remember(rules, server, new.received, new.caught, released.added_std),
         scheme_memory=new.aggregated.memory,
+        evidence=new.evidence,
     )
     return Concluded(
         server=following,
@@ -166,6 +168,7 @@ class _NewModel(eqx.Module):
     """A mask of the updates that were refused; None where nobody is judged."""
     findings: dict[str, Bool[Array, " device"]]
     late: LateUse | None = None
+    evidence: Evidence | None = None
 
 
 def _from_judged_updates(
@@ -194,6 +197,7 @@ def _from_judged_updates(
         caught=received.arrived & verdict.caught,
         findings={name: nobody.at[chosen].set(mask) for name, mask in verdict.findings.items()},
         late=late,
+        evidence=scored.evidence,
     )
 
 

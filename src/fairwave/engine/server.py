@@ -18,6 +18,7 @@ from fairwave.engine.device_side import MeanGradient, exchanges_gradients, updat
 from fairwave.engine.invitation import Invitation, draw_participants
 from fairwave.engine.model_copies import Copies, StoredCopies, first_copies, first_model
 from fairwave.engine.presence import presence
+from fairwave.engine.reference_training import reference_training
 from fairwave.engine.round import Concluded, conclude_round
 from fairwave.engine.server_steps import RobustAggregate, RoundAddress, ServerRules, Upload
 from fairwave.engine.state import ServerState
@@ -29,6 +30,7 @@ from fairwave.learning.model import Model, Tree
 from fairwave.learning.models import count_parameters
 from fairwave.policy.contribution import no_score
 from fairwave.policy.least_iterations import least_iterations
+from fairwave.policy.training_evidence import no_evidence
 from fairwave.privacy.fluctuation import sensitivity_factor
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.scenario.parameters import Scenario
@@ -77,9 +79,10 @@ class AccessPoint:
             self.counts = jnp.asarray(counts)
             self.devices = jnp.arange(scenario.cell.num_devices)
         settings = SchemeSettings(scenario.peers, scenario.learning.learning_rate, RobustAggregate(scenario.defences))
-        tried = None if self._own_samples is None else model
+        tried = model if _tries_updates(scenario, scheme) else None
         decay = scenario.learning.late_decay
-        self.rules = ServerRules(scheme, scenario.privacy, scenario.defences, settings, tried, decay)
+        reference = reference_training(scenario, model) if scores_by_training(scenario) else None
+        self.rules = ServerRules(scheme, scenario.privacy, scenario.defences, settings, tried, decay, reference)
         self._stores_copies = stores_copies or not self.rules.copies_can_be_made_again
         self._least_charge = least_iterations(scenario, values) if self.rules.mode.counts_steps else None
         self._check_budget()
@@ -104,7 +107,8 @@ class AccessPoint:
         history = no_history(self.rules.defences, server.copies, self.devices.size)
         flat = ravel_pytree(server.global_params)[0]
         memory = self.rules.scheme.start(self.rules.settings, self.devices.size, flat)
-        return dataclasses.replace(server, device_history=history, scheme_memory=memory)
+        pool = None if self.rules.reference is None else no_evidence(self.devices.size)
+        return dataclasses.replace(server, device_history=history, scheme_memory=memory, evidence=pool)
 
     @double_precision()
     def invite(self, server: ServerState, round_index: Count, busy: FlagPerDevice | None = None) -> Invitation:
@@ -246,10 +250,20 @@ def part_of(tree: Tree, devices: Array) -> Tree:
     return jax.tree.map(lambda leaf: leaf[devices], tree)
 
 
+def scores_by_training(scenario: Scenario) -> bool:
+    """Whether devices are scored by what the access point's own training gives."""
+    return scenario.privacy.similarity == "training" and not mode_of(scenario.privacy).trusts_access_point
+
+
+def _tries_updates(scenario: Scenario, scheme: Scheme) -> bool:
+    """Whether the access point tries every update on samples of its own."""
+    return scheme.needs_server_data or any(defence.needs_server_data for defence in in_use(scenario.defences))
+
+
 def _kept_back(scenario: Scenario, scheme: Scheme, num_test: int) -> int:
     """Test samples that the access point uses itself, so that accuracy is measured on the others."""
     defences = scenario.defences
-    if not (scheme.needs_server_data or any(defence.needs_server_data for defence in in_use(defences))):
+    if not (scores_by_training(scenario) or _tries_updates(scenario, scheme)):
         return 0
     if defences.validation_samples >= num_test:
         raise ScenarioError(

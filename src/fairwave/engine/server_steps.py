@@ -19,6 +19,7 @@ from fairwave.defences.defence import PAST, Verdict, first_verdict, in_use
 from fairwave.engine.device_history import DeviceHistory, after_round
 from fairwave.engine.late_updates import Arrivals, LateUpload
 from fairwave.engine.model_copies import Copies, copy_noise
+from fairwave.engine.reference_training import ReferenceTraining, reference_directions
 from fairwave.engine.state import ServerState
 from fairwave.extensions import AGGREGATORS
 from fairwave.keys import Stream, round_key
@@ -27,6 +28,7 @@ from fairwave.learning.evaluate import accuracy, sample_losses
 from fairwave.learning.model import Model, Tree, flat_rows
 from fairwave.policy.contribution import Score
 from fairwave.policy.deviation import released_copy, score_devices
+from fairwave.policy.training_evidence import Evidence, evidence, evidence_deviation, pooled
 from fairwave.policy.updates import ServerKnowledge, Updates
 from fairwave.privacy.central_release import fill_up
 from fairwave.privacy.fluctuation import sensitivity_factor
@@ -54,6 +56,8 @@ class ServerRules:
     """To try updates on samples of its own; None if it has none."""
     late_decay: float = 0.0
     """How fast the weight of late updates falls with their age, where they are used."""
+    reference: ReferenceTraining | None = None
+    """How the access point trains to see what devices have done; None where devices are not scored by it."""
 
     @property
     def mode(self) -> PrivacyMode:
@@ -68,7 +72,8 @@ class ServerRules:
     @property
     def copies_can_be_made_again(self) -> bool:
         """Whether copies follow from a model and addressed noise alone; defences and rewards look at copies."""
-        return self.scheme.reward is None and self.privacy.copies != "nested" and not self.defences.use
+        looks = bool(self.defences.use) or self.reference is not None
+        return self.scheme.reward is None and self.privacy.copies != "nested" and not looks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,6 +135,7 @@ def receive(
         num_samples=arrivals.num_samples,
         gain=gain,
         accuracy=hits,
+        evidence=_evidence(rules, server, rows, arrivals, address, samples),
         knowledge=_knowledge(rules, server, rows, arrivals.devices, address) if rules.defences.use else None,
     )
     return updates, finite
@@ -189,12 +195,15 @@ class Scores(eqx.Module):
 
     deviation: PerDevice
     score: Score
+    evidence: Evidence | None = None
 
 
 def score(
     rules: ServerRules, server: ServerState, received: Updates, judged: Updates, verdict: Verdict, new: Aggregated
 ) -> Scores:
     """A deviation for everybody whose update arrived; the others keep theirs."""
+    if received.evidence is not None and server.evidence is not None:
+        return _score_by_evidence(rules, server, received, received.evidence, verdict)
     chosen = received.devices
     scored = score_devices(
         rules.privacy,
@@ -212,6 +221,49 @@ def score(
         deviation=server.deviation.at[chosen].set(scored.deviation),
         score=jax.tree.map(lambda old, new: old.at[chosen].set(new), server.score, scored.score),
     )
+
+
+def _score_by_evidence(
+    rules: ServerRules,
+    server: ServerState,
+    received: Updates,
+    shown: Float[Array, "test participant"],
+    verdict: Verdict,
+) -> Scores:
+    """A deviation from what everybody's updates prove so far; whoever is caught has proved nothing, and deviates fully.
+
+    A late update was trained from an older copy than the reference: it proves nothing either way.
+    """
+    chosen, caught = received.devices, received.arrived & verdict.caught
+    past: Evidence = jax.tree.map(lambda leaf: leaf[:, chosen], server.evidence)
+    now = pooled(past, jnp.where(caught, 0.0, shown), received.arrived, rules.privacy.similarity_memory)
+    evidence = jax.tree.map(lambda old, new: old.at[:, chosen].set(new), server.evidence, now)
+    everybody = jnp.any(evidence.usual > 0.0, axis=0)
+    deviation = evidence_deviation(evidence, everybody, server.deviation, rules.defences.false_alarm)
+    arrived = jnp.zeros_like(everybody).at[chosen].set(received.arrived)
+    refused = jnp.zeros_like(everybody).at[chosen].set(caught)
+    return Scores(
+        deviation=jnp.where(arrived, jnp.where(refused, 1.0, deviation), server.deviation),
+        score=server.score,
+        evidence=evidence,
+    )
+
+
+def _evidence(
+    rules: ServerRules,
+    server: ServerState,
+    rows: UpdatePerDevice,
+    arrivals: Arrivals,
+    address: RoundAddress,
+    samples: tuple[Array, Array] | None,
+) -> Float[Array, "test participant"] | None:
+    """Evidence of the work in each update, by what the access point's own training from the same copy gives."""
+    if rules.reference is None or samples is None:
+        return None
+    copies = flat_rows(server.copies.of_devices)[0][arrivals.devices]
+    key, index = address.key(Stream.REFERENCE), address.round_index
+    directions = reference_directions(rules.reference, server.global_params, copies, samples, key, index)
+    return jax.vmap(lambda towards: evidence(rows, towards))(directions)
 
 
 def overwrite(rules: ServerRules, new: Aggregated, address: RoundAddress) -> Aggregated:

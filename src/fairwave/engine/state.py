@@ -12,6 +12,7 @@ from fairwave.engine.on_the_way import OnTheWay
 from fairwave.learning.model import Tree
 from fairwave.policy.contribution import Score
 from fairwave.policy.effort_fit import EffortMemory
+from fairwave.policy.training_evidence import Evidence
 from fairwave.types import PerDevice
 
 
@@ -32,6 +33,8 @@ class ServerState(eqx.Module):
     """What defences remember of devices; None where there are none."""
     scheme_memory: Tree
     """What the scheme carries over."""
+    evidence: Evidence | None = None
+    """Evidence of every device's work; None where devices are not scored by it."""
 
 
 class DeviceStates(eqx.Module):

@@ -73,7 +73,7 @@ _LATER = {
         "second_moment_decay",
         "adaptive_tau",
     ),
-    "defences": ("aggregator", "attacker_share"),
+    "defences": ("aggregator", "attacker_share", "reference_steps", "false_alarm"),
 }
 """Parameters that scenarios did not have at first: at their defaults they are left out, so that federations go on."""
 

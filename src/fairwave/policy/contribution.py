@@ -14,7 +14,7 @@ from jaxtyping import Array, Int
 
 from fairwave.types import FlagPerDevice, Params, PerDevice, Scalar, UpdatePerDevice
 
-Similarity = Literal["literal", "update", "leave_one_out"]
+Similarity = Literal["literal", "update", "leave_one_out", "training"]
 
 LEAST_SHARE = 1e-3
 """The least share of a squared length that is taken to be more than noise."""

@@ -26,3 +26,11 @@ def utility_of_choice(effort: Effort, compute_energy_j: Scalar, energy_j: Scalar
 def energy_cost(energy_j: Scalar, energy_reference_j: Scalar) -> Scalar:
     """What energy costs in the utility; negative below the reference."""
     return energy_j * (energy_j - energy_reference_j)
+
+
+def received_utility(effort_scale: Scalar, deviation: Scalar, energy_j: Scalar, energy_reference_j: Scalar) -> Scalar:
+    """What a round was worth to a device after the fact: the utility with the deviation that it received.
+
+    `utility` has the deviation that a device expects of its effort, which is not what one that cheats gets.
+    """
+    return effort_scale - deviation - energy_cost(energy_j, energy_reference_j)

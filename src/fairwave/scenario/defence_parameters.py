@@ -34,7 +34,11 @@ class Defences(Group):
     replay_ratio: Share = 0.1
     """replay_check: distance from one of its last updates, over the median of all, below which it is that."""
     validation_samples: Annotated[int, *whole(1, 10_000_000)] = 500
-    """held_out and scheme cffl: test samples that the access point uses; accuracy is measured on the others."""
+    """held_out, cffl, similarity 'training': test samples of the access point; accuracy is measured on the others."""
+    reference_steps: Annotated[int, *whole(2, 100_000)] = 20
+    """similarity 'training': steps of the access point's training from every copy; about as many as devices do."""
+    false_alarm: Share = 0.01
+    """similarity 'training': chance that full work is taken for less, along one of two directions."""
     useful_share: Share = 0.1
     """held_out: gain on those samples, over the median of all, below which an update is useless."""
     reputation_memory: Below1 = 0.9

@@ -38,8 +38,8 @@ class Privacy(Group):
     """How far the sensitivity fluctuates from round to round, evenly, as a share of its value; in mode 'paper'."""
     deviation_weight: Below1
     """Weight theta of the deviation factor in the noise; below 1, or the noise is infinite."""
-    similarity: Literal["literal", "update", "leave_one_out"]
-    """What an update is compared with to score its device."""
+    similarity: Literal["literal", "update", "leave_one_out", "training"]
+    """What an update is compared with to score its device; 'training': what the access point's own training gives."""
     similarity_memory: Below1 = 0.0
     """Share of the last score kept in the next (exponential moving average)."""
     local_noise: bool

@@ -1,0 +1,18 @@
+"""A device that adds the way that its copy has come since the first round: where training goes on the whole."""
+
+from __future__ import annotations
+
+from fairwave.adversaries.behaviour import Behaviour, DeviceKnowledge, of_length
+from fairwave.types import Params
+
+
+def _more(known: DeviceKnowledge) -> Params:
+    return known.honest + of_length(known.received - known.received_first, known.strength * known.usual_length)
+
+
+adds_path = Behaviour(
+    name="adds_path",
+    summary="adds the way of its copy since the first, so many times as long as its updates were",
+    strength=0.5,
+    replace_update=_more,
+)
