@@ -86,18 +86,22 @@ def reference_directions(
 ) -> Float[Array, "test device param"]:
     """For each copy, where training takes its noise back, and where the late steps go.
 
-    All train on the same batches, so that what differs between a copy and the access point's own model is its noise.
-    The noise itself is taken out of both directions: it can be guessed from earlier copies without any training.
+    The first is half the difference between training from the copy and from the copy with the opposite noise, on the
+    same batches. Whatever training does from any bad copy, such as learning the classes anew, is in both and cancels;
+    what is left changes its sign with the noise, so that an update that does not depend on the copy goes along it by
+    chance alone. The noise itself is taken out of both directions: it can be guessed from earlier copies without any
+    training.
     """
     inputs, labels = held
     samples = Samples(inputs, labels, jnp.arange(labels.shape[0]), jnp.asarray(labels.shape[0]))
     flat, unravel = ravel_pytree(own_model)
-    without_noise = _flat_sum(reference.trained(own_model, samples, key, round_index))
 
     def one(copy: Params) -> tuple[Params, Params]:
-        halves = reference.trained(unravel(copy), samples, key, round_index)
-        response = _flat_sum(halves) - without_noise
         noise = copy - flat
+        halves, opposite = (
+            reference.trained(unravel(flat + part), samples, key, round_index) for part in (noise, -noise)
+        )
+        response = 0.5 * (_flat_sum(halves) - _flat_sum(opposite))
         return _beside(response, noise), _beside(ravel_pytree(halves.late)[0], noise)
 
     return jnp.stack(jax.lax.map(one, copies, batch_size=AT_A_TIME))

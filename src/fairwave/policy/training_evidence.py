@@ -3,8 +3,9 @@
 The access point trains from the copy that it sent a device, on samples of its own, and asks how far the device's update
 goes along directions that only training from that copy gives:
 
-* `RESPONSE`, how training takes back the noise in the copy. Nobody but the access point knows that noise, and it is new
-  in every round: whoever has not computed gradients at its copy has nothing along this direction but chance.
+* `RESPONSE`, how training takes back the noise in the copy. Nobody but the access point knows that noise, it is new in
+  every round, and this direction changes its sign with it: whoever has not computed gradients at its copy goes along
+  it by chance alone.
 * `LATE_STEPS`, where the later part of training goes. A few steps go along the first direction as far as many do; along
   this one they do not.
 
