@@ -46,7 +46,7 @@ def test_every_round_is_the_simulators(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["max_power", "fedadam", "fedprox", "q_fedavg", "ditto", "mr_mtl"])
+@pytest.mark.parametrize("scheme", ["max_power", "fedadam", "fedprox", "fednova", "q_fedavg", "ditto", "mr_mtl"])
 def test_other_schemes_agree_too(scheme: str, tmp_path: Path) -> None:
     order = tiny(scheme=scheme, rounds=2)
     stored = federated(order, tmp_path / "run").records

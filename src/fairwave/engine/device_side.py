@@ -11,6 +11,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Int, Int8
 
@@ -19,7 +20,7 @@ from fairwave.engine.battery import covers
 from fairwave.engine.model_copies import MakeCopy, as_it_is
 from fairwave.engine.private_training import private_gradient, train_privately, update_noise_std
 from fairwave.keys import Stream, device_key
-from fairwave.learning.local import correction_term, norm, train, update_of
+from fairwave.learning.local import correction_term, norm, scaled_by, train, update_of
 from fairwave.learning.loss import Samples, local_gradient, local_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.optimizer import Optimizer, optimizer_of, rate_in
@@ -34,6 +35,7 @@ from fairwave.privacy.fluctuation import sensitivity_factor
 from fairwave.privacy.noise import standard_normal
 from fairwave.privacy.protection import Protection
 from fairwave.scenario.parameters import Radio, Scenario
+from fairwave.scenario.per_device import DeviceValues
 from fairwave.schemes.scheme import Scheme
 from fairwave.types import Count, Flag, Key, Scalar
 from fairwave.wireless.channel_knowledge import safe_gain
@@ -214,6 +216,8 @@ class LocalTraining:
     """Its own model is trained beside the copy; otherwise instead of it."""
     gradient_weight: float = 0.0
     """Weight of the mean gradient in the local problem."""
+    effective_steps: float | None = None
+    """Local steps to which updates are scaled; None where they are sent as they are."""
 
 
 def local_training(scenario: Scenario, scheme: Scheme, model: Model, protection: Protection | None) -> LocalTraining:
@@ -232,7 +236,15 @@ def local_training(scenario: Scenario, scheme: Scheme, model: Model, protection:
         copy_pull=None if scheme.copy_pull is None else scheme.copy_pull(scenario.peers),
         trains_beside=scheme.trains_beside,
         gradient_weight=learning.gradient_weight,
+        effective_steps=effective_steps(scenario) if scheme.scales_to_steps else None,
     )
+
+
+def effective_steps(scenario: Scenario) -> float:
+    """The local steps to which updates are scaled where a scheme does that: a number that everybody knows."""
+    given = scenario.peers.effective_steps
+    asked = np.asarray(DeviceValues(scenario)("required_iterations"), float)
+    return float(asked.mean()) if given is None else given
 
 
 def exchanges_gradients(scenario: Scenario, scheme: Scheme) -> bool:
@@ -281,12 +293,13 @@ def train_device(setting: LocalTraining, shared: SharedInputs, own: TrainingInpu
     personal = None if setting.personal_pull is None else trained
     if setting.trains_beside:
         personal = _trained_beside(setting, received, samples, own, batch_key, rate=rate)
-    update = update_of(trained, start)
+    scale = _step_scale(setting, iterations)
+    update = scaled_by(update_of(trained, start), scale)
     return Trained(
         update=_with_noise(setting, update, shared, noise_key),
         loss=local_loss(setting.model, trained if personal is None else personal, shared.samples(own.held)),
         update_norm=norm(update),
-        reported_noise_std=reported,
+        reported_noise_std=reported if scale is None else scale * reported,
         personal_model=personal,
     )
 
@@ -309,6 +322,14 @@ def received_from_8_bits(stream: Stream, shared: SharedInputs, own: tuple[Tree, 
 def _training_samples(shared: SharedInputs, own: TrainingInputs) -> Samples:
     labels = jnp.where(own.flipped, jnp.max(shared.labels) - shared.labels, shared.labels)
     return Samples(shared.inputs, labels, own.held.samples, own.trained_count)
+
+
+def _step_scale(setting: LocalTraining, iterations: Count) -> Scalar | None:
+    """The factor from a device's own number of steps to the effective one; None where updates are sent as they are."""
+    if setting.effective_steps is None:
+        return None
+    wanted, own = (jnp.asarray(steps, jnp.float64) for steps in (setting.effective_steps, jnp.maximum(iterations, 1)))
+    return setting.optimizer.gradient_weight(wanted) / setting.optimizer.gradient_weight(own)
 
 
 def _correction(setting: LocalTraining, shared: SharedInputs, own: TrainingInputs) -> Tree | None:

@@ -110,6 +110,11 @@ def update_of(trained: Tree, received: Tree) -> Tree:
     return jax.tree.map(jnp.subtract, trained, received)
 
 
+def scaled_by(tree: Tree, factor: Scalar | None) -> Tree:
+    """A pytree times a number, in its own precision; as it is without one."""
+    return tree if factor is None else jax.tree.map(lambda leaf: factor.astype(leaf.dtype) * leaf, tree)
+
+
 def norm(tree: Tree) -> Scalar:
     """Euclidean length of a pytree."""
     return jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)))

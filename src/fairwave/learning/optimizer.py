@@ -67,6 +67,20 @@ class Optimizer:
         )
         return gradient_noise_std * jnp.sqrt(squares) / (1.0 - kept)
 
+    def gradient_weight(self, steps: Scalar) -> Scalar:
+        """Sum of the weights with which the gradients of so many steps of rate 1 are in the change of the model.
+
+        It is the 1-norm of the vector a of Wang, Liu, Liang, Joshi, Poor, "Tackling the Objective Inconsistency Problem
+        in Heterogeneous Federated Optimization", NeurIPS 2020. The gradient of a step that is followed by k - 1 others
+        counts (1 - m^k) / (1 - m) times, for momentum m.
+        """
+        if self.name == "adam":
+            raise ValueError("Adam's steps are no weighted sum of gradients; take 'sgd' or 'momentum'")
+        if self.name == "sgd":
+            return steps
+        kept = self.momentum
+        return (steps - kept * (1.0 - kept**steps) / (1.0 - kept)) / (1.0 - kept)
+
     def _rule(self) -> optax.GradientTransformation:
         if self.name == "momentum":
             return optax.trace(decay=self.momentum)

@@ -129,6 +129,11 @@ def objection(scenario: Scenario, scheme: Scheme) -> str | None:
             f"'{scheme.name}' combines updates in a way of its own, and defences.aggregator "
             f"'{scenario.defences.aggregator}' replaces their mean; leave the scheme out, or set it to 'mean'"
         )
+    if scheme.scales_to_steps and scenario.learning.optimizer == "adam":
+        return (
+            f"'{scheme.name}' scales updates by how often gradients are in them, and those of learning.optimizer "
+            "'adam' are no sum of gradients; take 'sgd' or 'momentum', or leave the scheme out"
+        )
     return _pull_objection(scenario, scheme) or mode_of(scenario.privacy).refuses_scheme(scheme)
 
 

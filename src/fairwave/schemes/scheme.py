@@ -105,6 +105,8 @@ class Scheme:
 
     Not beside personal models, which have a pull of their own.
     """
+    scales_to_steps: bool = False
+    """Devices scale their updates from their own number of local steps to the effective one, before anything else."""
 
     @property
     def trains_beside(self) -> bool:

@@ -1,0 +1,65 @@
+"""Devices with a few records each that train softmax regression with full batches and no noise worth mentioning."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from fairwave.engine.device_side import HeldSamples, LocalTraining, SharedInputs, Trained, TrainingInputs, train_device
+from fairwave.learning.dense import Dense
+from fairwave.learning.model import classifier
+from fairwave.learning.optimizer import Optimizer
+from fairwave.privacy.protection import Protection
+from tests.oracles.softmax_rounds import Slope, slope_of
+
+RATE, CLASSES = 0.3, 3
+INPUTS = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
+LABELS = np.array([0, 1, 2, 0, 1, 1, 2, 2, 0, 2, 1, 2], np.int32)
+HOLDINGS = ([0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11])
+"""The records of each device."""
+SOFTMAX = Dense((4, CLASSES))
+FIRST = SOFTMAX.init(jax.random.key(2))
+SETTING = LocalTraining(
+    classifier(SOFTMAX.init, SOFTMAX.logits, taps=SOFTMAX.taps),
+    batch_size=8,
+    learning_rate=RATE,
+    rate_decay=1.0,
+    optimizer=Optimizer(),
+    noise_std=0.0,
+    protection=Protection(1e3, 1e-15, None, 8, "simulation"),
+)
+"""Every record is in every batch, no gradient is clipped, and noise is negligible."""
+
+
+def flat(tree) -> np.ndarray:
+    return np.asarray(ravel_pytree(tree)[0], np.float64)
+
+
+def as_model(row: np.ndarray):
+    return ravel_pytree(FIRST)[1](jnp.asarray(row, jnp.float32))
+
+
+def slopes() -> list[Slope]:
+    """Every device's gradient, in NumPy."""
+    return [slope_of(INPUTS[held], LABELS[held], CLASSES) for held in HOLDINGS]
+
+
+def trained(device: int, iterations: int, model: np.ndarray, *, round_index: int = 0, own=None, **changes) -> Trained:
+    """What one device makes of a model, with changes of the setting, and `own` of what it trains with."""
+    shared = SharedInputs(jax.random.key(0), jnp.asarray(round_index), jnp.asarray(INPUTS), jnp.asarray(LABELS))
+    held = HOLDINGS[device]
+    inputs = TrainingInputs(
+        copy=as_model(model),
+        own_gradient=None,
+        held=HeldSamples(jnp.asarray(held), jnp.asarray(len(held))),
+        trained_count=jnp.asarray(len(held)),
+        flipped=jnp.asarray(False),
+        iterations=jnp.asarray(iterations),
+        index=jnp.asarray(device),
+        **(own or {}),
+    )
+    return train_device(dataclasses.replace(SETTING, **changes), shared, inputs)
