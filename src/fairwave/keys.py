@@ -40,6 +40,7 @@ class Stream(enum.IntEnum):
     UPDATE_ROUNDING = 19
     GRADIENT_ROUNDING = 20
     REFERENCE = 21
+    LABEL_NOISE = 22
 
 
 def run_key(seed: int) -> Key:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from fairwave.data.rare_classes import rare_classes
 from fairwave.data.sources import USERS
 from fairwave.errors import ScenarioError
 from fairwave.keys import Stream, host_generator
 from fairwave.scenario.parameters import Scenario
-from fairwave.scenario.partition_laws import Dirichlet, FromFile, Iid, Own, Partition, QuantitySkew, Shards, Users
+from fairwave.scenario.partition_laws import Dirichlet, FromFile, Iid, Own, Partition, QuantitySkew, Rare, Shards, Users
 from fairwave.scenario.table_files import TableFile
 
 
@@ -69,6 +70,8 @@ def share_out(
         case QuantitySkew():
             cuts = np.cumsum(draw.dirichlet(np.full(num_devices, law.alpha)))[:-1] * labels.size
             parts = np.split(draw.permutation(labels.size), cuts.round().astype(int))
+        case Rare():
+            parts = rare_classes(law, labels, num_devices, draw)
         case FromFile():
             parts = _from_file(law, labels.size, num_devices)
         case Users():

@@ -6,6 +6,7 @@ import dataclasses
 
 import jax.numpy as jnp
 
+from fairwave.data.as_held import as_held
 from fairwave.data.partition import holdings_of
 from fairwave.data.sources import DataSet
 from fairwave.double_precision import training_precision
@@ -32,6 +33,7 @@ class SimulatedCell:
     ) -> None:
         self.scenario = scenario
         holdings = holdings_of(scenario, data.train_labels, data.users)
+        data = as_held(scenario, data, holdings)
         test, adversaries = (data.test_inputs, data.test_labels), scenario.cheating.adversaries
         self.access_point = AccessPoint(scenario, scheme, model, test, holdings.counts, stores_copies=bool(adversaries))
         self.honest_devices = Devices(self.access_point, data, holdings, execution)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
+from fairwave.data.as_held import as_held
 from fairwave.data.partition import holdings_of, places_held
 from fairwave.data.sources import DataSet
 from fairwave.errors import ScenarioError
@@ -69,5 +70,6 @@ def own_samples(scenario: Scenario, data: DataSet, index: int) -> OwnSamples:
         return OwnSamples(index, inputs, labels, counts, refreshed=0)
     shared = holdings_of(scenario, data.train_labels, data.users)
     mine = shared.samples[index, : min(int(shared.shares[index]), shared.samples.shape[1])]
+    data = as_held(scenario, data, shared)
     inputs = featured(scenario.learning, data.train_inputs[mine])
     return OwnSamples(index, inputs, data.train_labels[mine], shared.counts, shared.refreshed)

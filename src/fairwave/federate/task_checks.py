@@ -63,7 +63,7 @@ _LATER = {
         "views",
         "mirrored_views",
     ),
-    "data": ("classes", "target"),
+    "data": ("classes", "target", "label_noise"),
     "peers": (
         "mr_mtl_weight",
         "fedprox_weight",

@@ -33,6 +33,7 @@ from fairwave.scenario.quantity import (
     Limit,
     NonNegative,
     NonNegativeEach,
+    PartEach,
     PerDevice,
     Positive,
     Power,
@@ -159,11 +160,13 @@ class Data(Group):
     bits_per_feature: Annotated[int, *whole(1, 64)]
     """Bits of one input value as stored on the device."""
     partition: Partition
-    """Who holds which. Laws: iid, dirichlet (alpha), shards (per_device), quantity (alpha), file, users, own."""
+    """Who holds which. Laws: iid, dirichlet (alpha), shards (per_device), quantity (alpha), rare, file, users, own."""
     samples_per_device: Annotated[int, *whole(1, 10**9)] | None = None
     """Samples each device holds. Default: the data set is shared out equally."""
     refreshed_samples: Annotated[int, *whole(0, 10**9)] = 0
     """Samples that each device replaces every round by others of its share; needs samples_per_device below that."""
+    label_noise: PartEach = 0.0
+    """Share of a device's labels that are replaced by another class, drawn at random. Default: 0, none are."""
     target: Target = "class"
     """What labels are: 'class' (whole numbers from 0, or names) or 'number' (any number, in your unit, to predict)."""
     classes: tuple[str, ...] = ()
@@ -181,6 +184,14 @@ class Data(Group):
         if isinstance(self.partition, Own) and (self.samples_per_device is None or self.refreshed_samples):
             raise ValueError(
                 "partition 'own' needs samples_per_device, the number that all devices hold, and no refreshed_samples"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _own_data_are_left_alone(self) -> Data:
+        if isinstance(self.partition, Own) and self.label_noise != 0.0:
+            raise ValueError(
+                "label_noise changes samples, and with partition 'own' they are the devices'; leave it out"
             )
         return self
 

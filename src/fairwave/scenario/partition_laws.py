@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fairwave.scenario.group import Group
-from fairwave.scenario.quantity import Column, Positive
+from fairwave.scenario.quantity import Column, Limit, Positive, one, whole
+from fairwave.units import NUMBER
+
+Number = Annotated[int, *whole(0, 1_000_000)]
 
 
 class Iid(Group):
@@ -37,6 +40,26 @@ class QuantitySkew(Group):
     alpha: Positive
 
 
+class Rare(Group):
+    """Some devices alone hold some classes; all hold the same number of samples, and share the other classes evenly."""
+
+    law: Literal["rare"]
+    devices: tuple[Number, ...] = Field(min_length=1)
+    """Numbers of the devices, counted from 0."""
+    classes: tuple[Number, ...] = Field(min_length=1)
+    """Numbers of the classes that nobody else holds."""
+    share: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0))] = 0.5
+    """Largest part of such a device's samples that is of these classes; samples of them beyond that are left out."""
+
+    @model_validator(mode="after")
+    def _each_is_named_once(self) -> Rare:
+        for name, numbers in (("devices", self.devices), ("classes", self.classes)):
+            twice = [number for number in numbers if numbers.count(number) > 1]
+            if twice:
+                raise ValueError(f"{name} has {twice[0]} twice; name each once")
+        return self
+
+
 class FromFile(Column):
     """A column that names each sample's device, in the order of the data set; -1 leaves a sample out."""
 
@@ -56,4 +79,6 @@ class Own(Group):
     law: Literal["own"]
 
 
-Partition = Annotated[Iid | Dirichlet | Shards | QuantitySkew | FromFile | Users | Own, Field(discriminator="law")]
+Partition = Annotated[
+    Iid | Dirichlet | Shards | QuantitySkew | Rare | FromFile | Users | Own, Field(discriminator="law")
+]

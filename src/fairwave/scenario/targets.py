@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from fairwave.extensions import MODELS
-from fairwave.scenario.partition_laws import Dirichlet, Shards
+from fairwave.scenario.partition_laws import Dirichlet, Rare, Shards
 
 if TYPE_CHECKING:
     from fairwave.scenario.parameters import Scenario
@@ -27,11 +27,13 @@ def target_objections(scenario: Scenario) -> Iterator[str]:
         )
     if data.target == "class":
         return
-    if isinstance(data.partition, Dirichlet | Shards):
+    if isinstance(data.partition, Dirichlet | Rare | Shards):
         yield (
             f"data.partition '{data.partition.law}' shares samples out by class, and data.target is 'number'; choose "
             "iid, quantity, file, users or own"
         )
+    if data.label_noise != 0.0:
+        yield "data.label_noise replaces classes, and data.target is 'number'; leave it out"
     if data.classes:
         yield f"data.classes names {len(data.classes)} classes, and data.target is 'number'; leave one of them out"
     if scenario.run.target_accuracy is not None:
