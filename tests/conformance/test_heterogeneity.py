@@ -41,12 +41,20 @@ def test_every_snippet_loads_and_shows_itself(title, tmp_path):
 
 
 def test_the_documentation_covers_what_there_is(tmp_path):
-    assert len(SNIPPETS) == TEXT.count("```toml") == TEXT.count("\n## ") == 7
+    assert len(SNIPPETS) == TEXT.count("```toml") == TEXT.count("\n## ") == 9
     varied = scenario(tmp_path, SNIPPETS["Hardware, bandwidth and distance"])
     device = fleet(varied, DeviceValues(varied)).device
     for values in (device.path_gain, device.bandwidth_hz, device.compute_power_w, device.seconds_per_bit):
         assert np.unique(values).size > 1
-    for name in ("doppler_hz", "mobility", "battery_capacity_j", "arrival_round", "departure_round", "late_rounds"):
+    for name in (
+        "doppler_hz",
+        "mobility",
+        "battery_capacity_j",
+        "arrival_round",
+        "departure_round",
+        "late_rounds",
+        "label_noise",
+    ):
         assert f"\n{name} = " in TEXT
 
 
