@@ -41,3 +41,24 @@ def fednova(model: np.ndarray, slopes: list[Slope], steps: list[int], rate: floa
     """The model after a round of FedNova: the mean direction per step, times the effective number of steps."""
     directions = [(descended(model, slope, own, rate) - model) / own for slope, own in zip(slopes, steps, strict=True)]
     return model + effective * np.mean(directions, axis=0)
+
+
+def scaffold(
+    model: np.ndarray,
+    controls: tuple[np.ndarray, list[np.ndarray]],
+    slopes: list[Slope],
+    chosen: list[int],
+    steps: int,
+    rate: float,
+) -> tuple[np.ndarray, tuple[np.ndarray, list[np.ndarray]]]:
+    """The model and the control variates, the mean one first, after a round of SCAFFOLD with option II."""
+    mean, own = controls
+    changes, after = [], list(own)
+    for device in chosen:
+        local = model
+        for _ in range(steps):
+            local = local - rate * (slopes[device](local) - own[device] + mean)
+        changes.append(local - model)
+        after[device] = own[device] - mean + (model - local) / (steps * rate)
+    moved = sum(after[device] - own[device] for device in chosen) / len(own)
+    return model + np.mean(changes, axis=0), (mean + moved, after)

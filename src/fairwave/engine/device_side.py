@@ -35,8 +35,9 @@ from fairwave.privacy.fluctuation import sensitivity_factor
 from fairwave.privacy.noise import standard_normal
 from fairwave.privacy.protection import Protection
 from fairwave.scenario.parameters import Radio, Scenario
+from fairwave.scenario.peers import Peers
 from fairwave.scenario.per_device import DeviceValues
-from fairwave.schemes.scheme import Scheme
+from fairwave.schemes.scheme import Drift, Scheme
 from fairwave.types import Count, Flag, Key, Scalar
 from fairwave.wireless.channel_knowledge import safe_gain
 from fairwave.wireless.fading import Channel, draw_channel
@@ -131,6 +132,8 @@ class SharedInputs(eqx.Module):
     """The models that copies are made of; None where devices hold models."""
     mean: MeanGradient | None = None
     """None where no gradients are exchanged."""
+    drift: Tree | None = None
+    """The access point's vector, where devices correct their gradients by what they carry; else None."""
     make_copy: MakeCopy = eqx.field(static=True, default=as_it_is)
     """How a device's part of the copies becomes a model."""
 
@@ -171,6 +174,8 @@ class TrainingInputs(eqx.Module):
     index: Count
     personal_model: Tree | None = None
     """Its own model; None where the scheme has none."""
+    drift: Tree | None = None
+    """The vector by which it corrects its gradients; None where the scheme has none."""
 
 
 # Step 3: the gradient exchange
@@ -218,6 +223,12 @@ class LocalTraining:
     """Weight of the mean gradient in the local problem."""
     effective_steps: float | None = None
     """Local steps to which updates are scaled; None where they are sent as they are."""
+    drift: Drift | None = None
+    """How gradients are corrected by what a device carries from round to round; None where it carries nothing."""
+
+    def update_weight(self) -> float:
+        """How often gradients are in an update, where updates are scaled to the effective number of steps; else 1."""
+        return 1.0 if self.effective_steps is None else float(self.optimizer.gradient_weight(self.effective_steps))
 
 
 def local_training(scenario: Scenario, scheme: Scheme, model: Model, protection: Protection | None) -> LocalTraining:
@@ -237,6 +248,7 @@ def local_training(scenario: Scenario, scheme: Scheme, model: Model, protection:
         trains_beside=scheme.trains_beside,
         gradient_weight=learning.gradient_weight,
         effective_steps=effective_steps(scenario) if scheme.scales_to_steps else None,
+        drift=scheme.drift,
     )
 
 
@@ -304,6 +316,24 @@ def train_device(setting: LocalTraining, shared: SharedInputs, own: TrainingInpu
     )
 
 
+# Step 8: what the device carries into the next round
+
+
+def next_drift(
+    setting: LocalTraining, peers: Peers, round_index: Count, told: Tree, own: tuple[Tree, Tree, Flag]
+) -> Tree:
+    """A device's vector after a round, from the one before, what it has sent, and whether that has arrived in time.
+
+    `told` is the access point's vector at the beginning of the round.
+    """
+    before, sent, delivered = own
+    if setting.drift is None:
+        return before
+    reach = jnp.asarray(setting.update_weight() * rate_in(setting.learning_rate, setting.rate_decay, round_index))
+    after = setting.drift.after(peers, before, told, sent, reach)
+    return jax.tree.map(lambda new, old: jnp.where(delivered, new, old), after, before)
+
+
 # Step 5, last: 8 bits on the air
 
 
@@ -328,12 +358,14 @@ def _step_scale(setting: LocalTraining, iterations: Count) -> Scalar | None:
     """The factor from a device's own number of steps to the effective one; None where updates are sent as they are."""
     if setting.effective_steps is None:
         return None
-    wanted, own = (jnp.asarray(steps, jnp.float64) for steps in (setting.effective_steps, jnp.maximum(iterations, 1)))
-    return setting.optimizer.gradient_weight(wanted) / setting.optimizer.gradient_weight(own)
+    own = setting.optimizer.gradient_weight(jnp.maximum(iterations, 1).astype(jnp.float64))
+    return jnp.asarray(setting.update_weight() / own)
 
 
 def _correction(setting: LocalTraining, shared: SharedInputs, own: TrainingInputs) -> Tree | None:
-    """What the exchange of gradients changes in the local problem; None without an exchange."""
+    """What is subtracted from every gradient: of the exchange of gradients, or of what the device carries; or None."""
+    if setting.drift is not None:
+        return setting.drift.term(own.drift, shared.drift)
     mean = shared.mean
     if mean is None:
         return None

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Int
 
 from fairwave.data.partition import Holdings, places_held
@@ -20,11 +21,13 @@ from fairwave.engine.device_programs import copy_loss_program, gradient_program,
 from fairwave.engine.device_side import (
     HeldSamples,
     Limits,
+    LocalTraining,
     MeanGradient,
     SharedInputs,
     TrainingInputs,
     channel_of,
     local_training,
+    next_drift,
     place_of,
     prepare,
 )
@@ -44,6 +47,7 @@ from fairwave.policy.fleet import Fleet, fleet, per_device_axes
 from fairwave.policy.rule import Rule
 from fairwave.scenario.mobility_laws import Radial
 from fairwave.scenario.parameters import Radio
+from fairwave.scenario.peers import Peers
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.types import Count, Flag, FlagPerDevice, Key, PerDevice, Scalar
 from fairwave.wireless.fading import Channel
@@ -151,6 +155,9 @@ class Devices:
             used_energy_j=None if self.capacity_j is None else jnp.zeros_like(self.capacity_j),
             behaviour=None,
             on_the_way=self._nothing_on_the_way(server),
+            drift=None
+            if self._scheme.drift is None
+            else self._alike(jax.tree.map(jnp.zeros_like, server.global_params)),
         )
 
     @double_precision()
@@ -222,6 +229,7 @@ class Devices:
             iterations=plans.plan.local_iterations,
             index=self._indices,
             personal_model=states.personal_models,
+            drift=states.drift,
         )
         shared = SharedInputs(
             self._access_point.root,
@@ -229,8 +237,17 @@ class Devices:
             *self.samples,
             models=server.copies.shared_models,
             make_copy=server.copies.make_copy,
+            drift=self._told(server),
         )
         return Participants(shared, part_of(own, invitation.participants), server.copies.of_devices)
+
+    def _told(self, server: ServerState) -> Tree | None:
+        """The access point's vector, where devices correct their gradients by what they carry."""
+        drift = self._scheme.drift
+        if drift is None:
+            return None
+        flat, unravel = ravel_pytree(server.global_params)
+        return unravel(jnp.zeros_like(flat) if drift.told is None else drift.told(server.scheme_memory))
 
     def take_gradients(self, participants: Participants) -> Gradients:
         """Loss of each received copy, and each participant's gradient there, if gradients are exchanged."""
@@ -332,7 +349,17 @@ class Devices:
             used_energy_j=None if states.used_energy_j is None else states.used_energy_j + plan.energy_j,
             behaviour=states.behaviour,
             on_the_way=self._on_the_way(states, participants, plans, upload),
+            drift=self._next_drift(states, participants, upload),
         )
+
+    def _next_drift(self, states: DeviceStates, participants: Participants, upload: Upload) -> Tree | None:
+        """What devices carry into the next round, from what they have sent."""
+        if states.drift is None:
+            return None
+        own, shared = participants.own, participants.shared
+        each = (own.drift, upload.updates, upload.delivered[own.index])
+        after = _drifted(self._training, self._scenario.peers, (shared.round_index, shared.drift), each)
+        return jax.tree.map(lambda old, new: old.at[own.index].set(new), states.drift, after)
 
     def _on_the_way(
         self, states: DeviceStates, participants: Participants, plans: Plans, upload: Upload
@@ -433,6 +460,12 @@ def _fitted(
         return fit_effort(strategy, own, spent_j, received, observed=seen, ridge=ridge)
 
     return jax.vmap(one)(memory, compute_energy_j, deviation, observed)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _drifted(training: LocalTraining, peers: Peers, told: tuple[Count, Tree], each: tuple[Tree, Tree, Array]) -> Tree:
+    """What participants carry into the next round."""
+    return jax.vmap(lambda own: next_drift(training, peers, *told, own))(each)
 
 
 @functools.partial(jax.jit, static_argnums=3)

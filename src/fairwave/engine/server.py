@@ -14,7 +14,7 @@ from jaxtyping import Array
 from fairwave.defences.defence import in_use
 from fairwave.double_precision import double_precision
 from fairwave.engine.device_history import no_history, removed
-from fairwave.engine.device_side import MeanGradient, exchanges_gradients, update_noise
+from fairwave.engine.device_side import MeanGradient, exchanges_gradients, local_training, update_noise
 from fairwave.engine.invitation import Invitation, draw_participants
 from fairwave.engine.model_copies import Copies, StoredCopies, first_copies, first_model
 from fairwave.engine.presence import presence
@@ -78,7 +78,13 @@ class AccessPoint:
             self.enforced = mode_of(scenario.privacy).enforcement(scenario, counts, count_parameters(model))
             self.counts = jnp.asarray(counts)
             self.devices = jnp.arange(scenario.cell.num_devices)
-        settings = SchemeSettings(scenario.peers, scenario.learning.learning_rate, RobustAggregate(scenario.defences))
+        settings = SchemeSettings(
+            scenario.peers,
+            scenario.learning.learning_rate,
+            RobustAggregate(scenario.defences),
+            scenario.learning.rate_decay,
+            local_training(scenario, scheme, model, None).update_weight(),
+        )
         tried = model if _tries_updates(scenario, scheme) else None
         decay = scenario.learning.late_decay
         reference = reference_training(scenario, model) if scores_by_training(scenario) else None

@@ -50,6 +50,8 @@ class DeviceStates(eqx.Module):
     """What devices that misbehave make use of; None where nobody ever does."""
     on_the_way: OnTheWay | None = None
     """Late updates that have not arrived yet; None where they are never used."""
+    drift: Tree | None = None
+    """Each device's vector by which it corrects its gradients; None where the scheme has none."""
 
 
 class State(eqx.Module):

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from fairwave.errors import ScenarioError
+from fairwave.extensions import SCHEMES
 from fairwave.federate.settings import Settings
 from fairwave.federate.task_checks import agreement_digest
 from fairwave.privacy.modes.mode import mode_of
@@ -52,6 +53,12 @@ class Agreement:
             raise ScenarioError(
                 f"cheating.adversaries: '{scenario.cheating.adversaries[0].behaviour}' is for simulations; real "
                 "devices are honest or not by themselves: set cheating.adversaries=[]"
+            )
+        carrying = [name for name in self.order.schemes if SCHEMES[name].drift is not None]
+        if carrying:
+            raise ScenarioError(
+                f"schemes: '{carrying[0]}' corrects devices by vectors that messages of a federation do not carry; "
+                "simulate it with 'fairwave run', or choose another scheme"
             )
         proves, source = mode_of(scenario.privacy).proves, scenario.privacy.noise_source
         if proves and (source == "simulation") != (self.settings.noise == "simulation"):

@@ -67,7 +67,7 @@ class Optimizer:
         )
         return gradient_noise_std * jnp.sqrt(squares) / (1.0 - kept)
 
-    def gradient_weight(self, steps: Scalar) -> Scalar:
+    def gradient_weight(self, steps: Scalar | float) -> Scalar | float:
         """Sum of the weights with which the gradients of so many steps of rate 1 are in the change of the model.
 
         It is the 1-norm of the vector a of Wang, Liu, Liang, Joshi, Poor, "Tackling the Objective Inconsistency Problem

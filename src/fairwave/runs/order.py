@@ -122,6 +122,11 @@ def objection(scenario: Scenario, scheme: Scheme) -> str | None:
             f"'{scheme.name}' rewards or judges devices by what they sent in a round, and learning.late_rounds "
             f"{scenario.learning.late_rounds} uses what they sent before; leave the scheme out, or set it to 0"
         )
+    if scheme.drift is not None and scenario.learning.late_rounds:
+        return (
+            f"'{scheme.name}' corrects devices by what arrived of them in the last round, and learning.late_rounds "
+            f"{scenario.learning.late_rounds} uses what they sent before; leave the scheme out, or set it to 0"
+        )
     if scheme.needs_classes and scenario.data.target == "number":
         return f"'{scheme.name}' judges devices by accuracy, and data.target 'number' has none; leave the scheme out"
     if scheme.combine and not scheme.moves_by_aggregate and scenario.defences.aggregator != "mean":

@@ -24,7 +24,7 @@ _WORDS = ("content", "sender", "audience", "basis", "proven_sensitivity")
 """The parts of a ledger event that are no arrays, in the order of the table."""
 PLACES = "places"
 LOG_SCALE = ".log_scale"
-_ROWS = {"copies": 1, "personal_models": 1, "behaviour": 1, "copies_before": 1, "sketches": 2}
+_ROWS = {"copies": 1, "personal_models": 1, "drift": 1, "behaviour": 1, "copies_before": 1, "sketches": 2}
 """Parts of a state that hold something for each device, and how many of their axes say for whom (and since when)."""
 _LEAST_ROW = 256
 """Bytes of a row below which it is not worth a place of its own."""

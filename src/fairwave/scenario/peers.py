@@ -29,7 +29,7 @@ class Peers(Group):
     fedprox_weight: NonNegative = 0.1
     """fedprox: pull mu of training back towards the copy; times learning.learning_rate it is at most 1."""
     effective_steps: Positive | None = None
-    """fednova: local steps to which updates are scaled. Default: the mean of utility.required_iterations."""
+    """fednova, scaffold: local steps to which updates are scaled. Default: the mean of utility.required_iterations."""
     server_rate: Positive = 1.0
     """fedavgm: rate of the access point's step."""
     server_momentum: Below1 = 0.9

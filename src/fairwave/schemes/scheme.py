@@ -16,7 +16,7 @@ from fairwave.policy.deviation import NoiseLevels
 from fairwave.policy.rule import Rule
 from fairwave.policy.updates import Updates
 from fairwave.scenario.peers import Peers
-from fairwave.types import FlagPerDevice, Key, Params, UpdatePerDevice
+from fairwave.types import FlagPerDevice, Key, Params, Scalar, UpdatePerDevice
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +27,10 @@ class SchemeSettings:
     learning_rate: float
     aggregate: Callable[[UpdatePerDevice, FlagPerDevice], Params] = mean_of
     """From all updates and a mask of those that count to one: their mean, or a robust aggregate of them."""
+    rate_decay: float = 1.0
+    """Factor of the learning rate from round to round."""
+    update_weight: float = 1.0
+    """How often gradients are in an update, where updates are scaled to the effective number of steps."""
 
 
 class ServerStep(eqx.Module):
@@ -55,6 +59,27 @@ class PersonalModels:
 
 Memory: TypeAlias = Tree
 """What a scheme carries from round to round."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Drift:
+    """A vector that every device carries from round to round, to correct its training for what is its own in its data.
+
+    It has the form of a model and begins at zero. It changes where the device's update arrives in time.
+    """
+
+    term: Callable[[Tree, Tree], Tree]
+    """From the device's vector and the access point's to what is subtracted from every gradient."""
+    after: Callable[[Peers, Tree, Tree, Tree, Scalar], Tree]
+    """From both vectors, the update as it was sent, and its reach to the device's next vector.
+
+    The reach is how far a gradient of one in every step would have moved the model: the learning rate, times how often
+    gradients are in the update.
+    """
+    told: Callable[[Memory], Params] | None = None
+    """The access point's vector, out of what it remembers, with which devices begin a round; None for zero."""
+
+
 Combine: TypeAlias = Callable[[SchemeSettings, Updates, Memory], tuple[Params, Memory]]
 """From all devices' updates to the step of the access point's model."""
 Start: TypeAlias = Callable[[SchemeSettings, int, Params], Memory]
@@ -107,6 +132,11 @@ class Scheme:
     """
     scales_to_steps: bool = False
     """Devices scale their updates from their own number of local steps to the effective one, before anything else."""
+    drift: Drift | None = None
+    """How devices correct their gradients by what they carry from round to round; None where they carry nothing.
+
+    Neither beside personal models nor beside an exchange of gradients, which corrects them too.
+    """
 
     @property
     def trains_beside(self) -> bool:
@@ -123,6 +153,11 @@ class Scheme:
         if self.personal_models is not None and self.copy_pull is not None:
             raise ArgumentError(
                 f"scheme '{self.name}': personal_models has a pull of its own, and copy_pull is another; leave out one"
+            )
+        if self.drift is not None and (self.personal_models is not None or self.exchanges_gradients):
+            raise ArgumentError(
+                f"scheme '{self.name}': drift corrects the training of plain copies; leave out personal_models, and "
+                "set exchanges_gradients to False"
             )
         if isinstance(self.plan, str):
             object.__setattr__(self, "plan", RULES.get(self.plan, f"scheme '{self.name}'"))

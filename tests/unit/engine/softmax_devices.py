@@ -35,6 +35,9 @@ SETTING = LocalTraining(
 """Every record is in every batch, no gradient is clipped, and noise is negligible."""
 
 
+_train = jax.jit(train_device, static_argnums=0)
+
+
 def flat(tree) -> np.ndarray:
     return np.asarray(ravel_pytree(tree)[0], np.float64)
 
@@ -48,9 +51,12 @@ def slopes() -> list[Slope]:
     return [slope_of(INPUTS[held], LABELS[held], CLASSES) for held in HOLDINGS]
 
 
-def trained(device: int, iterations: int, model: np.ndarray, *, round_index: int = 0, own=None, **changes) -> Trained:
-    """What one device makes of a model, with changes of the setting, and `own` of what it trains with."""
-    shared = SharedInputs(jax.random.key(0), jnp.asarray(round_index), jnp.asarray(INPUTS), jnp.asarray(LABELS))
+def trained(
+    device: int, iterations: int, model: np.ndarray, *, round_index: int = 0, own=None, told=None, **changes
+) -> Trained:
+    """What one device makes of a model, with changes of the setting; `own` and `told` are what drift needs."""
+    data = jnp.asarray(INPUTS), jnp.asarray(LABELS)
+    shared = SharedInputs(jax.random.key(0), jnp.asarray(round_index), *data, drift=told)
     held = HOLDINGS[device]
     inputs = TrainingInputs(
         copy=as_model(model),
@@ -62,4 +68,4 @@ def trained(device: int, iterations: int, model: np.ndarray, *, round_index: int
         index=jnp.asarray(device),
         **(own or {}),
     )
-    return train_device(dataclasses.replace(SETTING, **changes), shared, inputs)
+    return _train(dataclasses.replace(SETTING, **changes), shared, inputs)

@@ -163,7 +163,9 @@ def test_the_access_points_model_is_the_mean_of_the_devices():
 PRIVATE = (*SOFTMAX_MNIST, "defences.use=[]", "privacy.max_epsilon=unset")
 
 
-@pytest.mark.parametrize("others", [("mr_mtl", "fedprox"), pytest.param(("fedadam",), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "others", [("mr_mtl", "fedprox"), pytest.param(("fedadam", "fednova", "scaffold"), marks=pytest.mark.slow)]
+)
 def test_a_proof_costs_what_it_costs_with_other_schemes(others):
     """The same events in every round, number by number; all plan alike, so that their iterations are the same."""
     order = Order.checked(fairwave.load_scenario("fair-mlp", PRIVATE), ("max_power", *others), (0,), 2)
