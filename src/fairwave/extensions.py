@@ -24,8 +24,8 @@ SCHEMES: Registry[Any] = Registry(
     _members(
         "schemes",
         "proposed max_power amplifier_cap priced equal_energy least_energy no_privacy fedavg fair_noise_only "
-        "fair_energy_only fedavgm fedadam fedyogi fedadagrad fedprox fednova scaffold q_fedavg afl term ditto mr_mtl "
-        "cgsv rffl cffl iafl fedl",
+        "fair_energy_only fedavgm fedadam fedyogi fedadagrad fedprox fednova scaffold feddyn q_fedavg afl term ditto "
+        "mr_mtl cgsv rffl cffl iafl fedl",
     ),
 )
 RULES: Registry[Any] = Registry(

@@ -171,7 +171,9 @@ def test_every_scheme_uses_late_updates_or_refuses_to():
     scenario = fairwave.load_scenario("small", [*SMALL_MNIST, *LATE])
     names = fitting_schemes(scenario)
     refused = {name for name in SCHEMES.builtin_names() if SCHEMES[name].reward is not None or SCHEMES[name].drift}
-    assert refused == set(SCHEMES.builtin_names()) - set(names) == {"cgsv", "rffl", "cffl", "iafl", "scaffold"}
+    assert (
+        refused == set(SCHEMES.builtin_names()) - set(names) == {"cgsv", "rffl", "cffl", "iafl", "scaffold", "feddyn"}
+    )
     for name in refused:
         with pytest.raises(ScenarioError, match=r"learning.late_rounds 2 uses what they sent before; leave the scheme"):
             fairwave.simulate(scenario, [name], rounds=1)

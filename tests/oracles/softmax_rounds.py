@@ -62,3 +62,24 @@ def scaffold(
         after[device] = own[device] - mean + (model - local) / (steps * rate)
     moved = sum(after[device] - own[device] for device in chosen) / len(own)
     return model + np.mean(changes, axis=0), (mean + moved, after)
+
+
+def feddyn(
+    model: np.ndarray,
+    carried: tuple[np.ndarray, list[np.ndarray]],
+    slopes: list[Slope],
+    steps: dict[int, int],
+    rate: float,
+    alpha: float,
+) -> tuple[np.ndarray, tuple[np.ndarray, list[np.ndarray]]]:
+    """The model, the server's h and the devices' linear terms after a round of FedDyn among the devices with steps."""
+    state, own = carried
+    models, after = [], list(own)
+    for device, number in steps.items():
+        local = model
+        for _ in range(number):
+            local = local - rate * (slopes[device](local) - own[device] + alpha * (local - model))
+        models.append(local)
+        after[device] = own[device] - alpha * (local - model)
+    state = state - alpha / len(own) * sum(local - model for local in models)
+    return np.mean(models, axis=0) - state / alpha, (state, after)

@@ -67,6 +67,7 @@ _LATER = {
     "peers": (
         "mr_mtl_weight",
         "fedprox_weight",
+        "feddyn_weight",
         "effective_steps",
         "server_rate",
         "server_momentum",

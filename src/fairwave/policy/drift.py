@@ -36,3 +36,21 @@ def next_mean_control(control: Params, mean_update: Params, share: Scalar, reach
     A device's control variate changes by -control - update / reach, which the access point works out for itself.
     """
     return control + share * (-mean_update / reach - control)
+
+
+def next_dynamic_term(own: Tree, update: Tree, weight: float) -> Tree:
+    """The next linear term of a device under FedDyn, which it subtracts from every local gradient.
+
+    Acar, Zhao, Navarro, Mattina, Whatmough, Saligrama, "Federated Learning Based on Dynamic Regularization", ICLR 2021,
+    Algorithm 1: where the local problem is solved exactly, it is the gradient of the device's loss there.
+    """
+    return jax.tree.map(lambda one, sent: one - weight * sent, own, update)
+
+
+def dynamic_step(mean_update: Params, state: Params, share: Scalar, weight: float) -> tuple[Params, Params]:
+    """Step of the access point's model under FedDyn, and its next state h, from the mean of `share` of all devices.
+
+    The state adds up changes: h <- h - weight * share * mean, and the model is the mean of models less h / weight.
+    """
+    after = state - weight * share * mean_update
+    return mean_update - after / weight, after

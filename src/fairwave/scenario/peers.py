@@ -1,6 +1,6 @@
 """Settings of the schemes by others that are compared with the paper's; defaults as in their authors' code.
 
-`fedprox_weight` and `adaptive_rate` are ours: their authors tune both for every data set.
+`fedprox_weight`, `feddyn_weight` and `adaptive_rate` are ours: their authors tune them for every data set.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ class Peers(Group):
     """mr_mtl: pull lambda of each device's own model towards its copy; times learning.learning_rate it is at most 1."""
     fedprox_weight: NonNegative = 0.1
     """fedprox: pull mu of training back towards the copy; times learning.learning_rate it is at most 1."""
+    feddyn_weight: Positive = 0.01
+    """feddyn: pull alpha of training back towards the copy, and weight of what devices have sent in their linear terms;
+    times learning.learning_rate it is at most 1."""
     effective_steps: Positive | None = None
     """fednova, scaffold: local steps to which updates are scaled. Default: the mean of utility.required_iterations."""
     server_rate: Positive = 1.0

@@ -9,12 +9,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from fairwave.engine.device_side import HeldSamples, LocalTraining, SharedInputs, Trained, TrainingInputs, train_device
+from fairwave.engine.device_side import (
+    HeldSamples,
+    LocalTraining,
+    SharedInputs,
+    Trained,
+    TrainingInputs,
+    next_drift,
+    train_device,
+)
 from fairwave.learning.dense import Dense
 from fairwave.learning.model import classifier
 from fairwave.learning.optimizer import Optimizer
 from fairwave.privacy.protection import Protection
-from tests.oracles.softmax_rounds import Slope, slope_of
+from fairwave.scenario.peers import Peers
+from fairwave.schemes.scheme import Scheme, SchemeSettings
+from tests.builders import updates_of
+from tests.oracles.softmax_rounds import Slope, descended, slope_of
 
 RATE, CLASSES = 0.3, 3
 INPUTS = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
@@ -69,3 +80,37 @@ def trained(
         **(own or {}),
     )
     return _train(dataclasses.replace(SETTING, **changes), shared, inputs)
+
+
+def played_by(scheme: Scheme, rounds: list[dict[int, int]], peers: Peers | None = None, **changes):
+    """Rounds of the engine's functions: each device's steps by round, to model, scheme's memory and devices' vectors."""
+    peers, setting = peers or Peers(), dataclasses.replace(SETTING, drift=scheme.drift, **changes)
+    settings = SchemeSettings(peers, RATE, rate_decay=setting.rate_decay, update_weight=setting.update_weight())
+    model, count = flat(FIRST), len(HOLDINGS)
+    memory, own = scheme.start(settings, count, jnp.asarray(model)), [np.zeros_like(model)] * count
+    for number, steps in enumerate(rounds):
+        told = as_model(np.zeros_like(model) if scheme.drift.told is None else np.asarray(scheme.drift.told(memory)))
+        rows, arrived = np.zeros((count, model.size)), np.isin(np.arange(count), list(steps))
+        for device, iterations in steps.items():
+            carried = as_model(own[device])
+            with_drift = {"drift": scheme.drift, "own": {"drift": carried}, "told": told}
+            sent = trained(device, iterations, model, round_index=number, **with_drift, **changes).update
+            rows[device] = flat(sent)
+            after = next_drift(setting, peers, jnp.asarray(number), told, (carried, sent, jnp.asarray(True)))
+            own = [*own[:device], flat(after), *own[device + 1 :]]
+        step, memory = scheme.combine(settings, updates_of(rows, arrived), memory)
+        model = model + np.asarray(step)
+    return model, memory, own
+
+
+def averaged(rounds: int, steps: int) -> np.ndarray:
+    """The model of plain averaging over all devices, in NumPy."""
+    model = flat(FIRST)
+    for _ in range(rounds):
+        model = np.mean([descended(model, slope, steps, RATE) for slope in slopes()], axis=0)
+    return model
+
+
+def slope_left(model: np.ndarray) -> float:
+    """Length of the gradient of the devices' mean loss, which is zero at its optimum."""
+    return float(np.linalg.norm(np.mean([slope(model) for slope in slopes()], axis=0)))

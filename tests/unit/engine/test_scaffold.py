@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
 import fairwave
-from fairwave.engine.device_side import next_drift
 from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.extensions import SCHEMES
 from fairwave.federate.agreement import Agreement
@@ -19,54 +17,27 @@ from fairwave.learning.model import flat_rows
 from fairwave.learning.optimizer import Optimizer
 from fairwave.runs.order import Order
 from fairwave.runs.packing import pack_state, unpack_state
-from fairwave.scenario.peers import Peers
-from fairwave.schemes.scheme import SchemeSettings
-from tests.builders import SOFTMAX_MNIST, clusters_cell, rounds_of, updates_of
+from tests.builders import SOFTMAX_MNIST, clusters_cell, rounds_of
 from tests.oracles import softmax_rounds
-from tests.unit.engine.softmax_devices import FIRST, RATE, SETTING, as_model, flat, slopes, trained
+from tests.unit.engine.softmax_devices import FIRST, RATE, averaged, flat, played_by, slope_left, slopes
 
 SCAFFOLD = SCHEMES["scaffold"]
 ALONE = ("learning.gradient_exchange=false", "privacy.local_noise=false")
 EQUAL = (*ALONE, "compute.min_iterations=12", "compute.max_iterations=12", "peers.effective_steps=12")
 
 
-def played(rounds: list[list[int]], steps: dict[int, int], effective: float, **changes):
-    """The engine's functions for devices and access point, round by round: model, mean control, own controls."""
-    setting = dataclasses.replace(SETTING, effective_steps=effective, drift=SCAFFOLD.drift, **changes)
-    weight = setting.update_weight()
-    settings = SchemeSettings(Peers(), RATE, rate_decay=setting.rate_decay, update_weight=weight)
-    model = flat(FIRST)
-    memory, own = SCAFFOLD.start(settings, 3, jnp.asarray(model)), [np.zeros_like(model)] * 3
-    for number, chosen in enumerate(rounds):
-        told, rows, arrived = as_model(np.asarray(memory[0])), np.zeros((3, model.size)), np.zeros(3, bool)
-        for device in chosen:
-            carried = as_model(own[device])
-            sent = trained(
-                device,
-                steps[device],
-                model,
-                round_index=number,
-                told=told,
-                own={"drift": carried},
-                effective_steps=effective,
-                drift=SCAFFOLD.drift,
-                **changes,
-            ).update
-            rows[device], arrived[device] = flat(sent), True
-            after = next_drift(setting, Peers(), jnp.asarray(number), told, (carried, sent, jnp.asarray(True)))
-            own = [*own[:device], flat(after), *own[device + 1 :]]
-        step, memory = SCAFFOLD.combine(settings, updates_of(rows, arrived), memory)
-        model = model + np.asarray(step)
-    return model, np.asarray(memory[0]), own
+def played(rounds: list[dict[int, int]], effective: float, **changes):
+    """Model, mean control and own controls after rounds of the engine's functions."""
+    return played_by(SCAFFOLD, rounds, effective_steps=effective, **changes)
 
 
 def test_three_rounds_of_some_devices_are_those_of_the_paper():
-    rounds = [[0, 1, 2], [0, 2], [1, 2]]
-    model, mean, own = played(rounds, dict.fromkeys(range(3), 6), 6.0)
+    rounds = [dict.fromkeys(chosen, 6) for chosen in ([0, 1, 2], [0, 2], [1, 2])]
+    model, (mean, _), own = played(rounds, 6.0)
     expected = flat(FIRST)
     controls = (np.zeros_like(expected), [np.zeros_like(expected)] * 3)
     for chosen in rounds:
-        expected, controls = softmax_rounds.scaffold(expected, controls, slopes(), chosen, 6, RATE)
+        expected, controls = softmax_rounds.scaffold(expected, controls, slopes(), list(chosen), 6, RATE)
     np.testing.assert_allclose(model, expected, atol=3e-6)
     np.testing.assert_allclose(mean, controls[0], atol=3e-6)
     np.testing.assert_allclose(own, controls[1], atol=3e-6)
@@ -77,22 +48,17 @@ def test_three_rounds_of_some_devices_are_those_of_the_paper():
 def test_the_mean_is_that_of_the_devices_and_own_variates_are_gradients(changes):
     """With steps of any number, momentum, or a rate that decays; a gradient where a device made one step."""
     first = flat(FIRST)
-    _, mean, own = played([[0, 1, 2]], {0: 1, 1: 4, 2: 9}, 5.0, **changes)
+    _, (mean, _), own = played([{0: 1, 1: 4, 2: 9}], 5.0, **changes)
     np.testing.assert_allclose(mean, np.mean(own, axis=0), atol=1e-6)
     np.testing.assert_allclose(own[0], slopes()[0](first), atol=2e-6)
-    _, mean, own = played([[0, 1, 2], [0, 1], [1, 2]], {0: 3, 1: 4, 2: 9}, 5.0, **changes)
+    _, (mean, _), own = played([{0: 3, 1: 4, 2: 9}, {0: 3, 1: 4}, {1: 4, 2: 9}], 5.0, **changes)
     np.testing.assert_allclose(mean, np.mean(own, axis=0), atol=2e-6)
 
 
 def test_it_finds_the_optimum_of_all_where_plain_averaging_stays_beside_it():
     """The norm of the mean gradient after many rounds of many steps on data that differ."""
-    steps = dict.fromkeys(range(3), 10)
-    found, _, _ = played([[0, 1, 2]] * 60, steps, 10.0)
-    plain = flat(FIRST)
-    for _ in range(60):
-        plain = plain + np.mean([softmax_rounds.descended(plain, s, 10, RATE) - plain for s in slopes()], axis=0)
-    left = [np.linalg.norm(np.mean([s(model) for s in slopes()], axis=0)) for model in (found, plain)]
-    assert left[0] < 0.2 * left[1]
+    found, _, _ = played([dict.fromkeys(range(3), 10)] * 60, 10.0)
+    assert slope_left(found) < 0.2 * slope_left(averaged(60, 10))
 
 
 def test_the_first_round_is_plain_averaging_and_the_second_is_not():
