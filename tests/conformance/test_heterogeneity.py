@@ -41,7 +41,7 @@ def test_every_snippet_loads_and_shows_itself(title, tmp_path):
 
 
 def test_the_documentation_covers_what_there_is(tmp_path):
-    assert len(SNIPPETS) == TEXT.count("```toml") == TEXT.count("\n## ") == 9
+    assert len(SNIPPETS) == TEXT.count("```toml") == TEXT.count("\n## ") == 10
     varied = scenario(tmp_path, SNIPPETS["Hardware, bandwidth and distance"])
     device = fleet(varied, DeviceValues(varied)).device
     for values in (device.path_gain, device.bandwidth_hz, device.compute_power_w, device.seconds_per_bit):
@@ -54,6 +54,7 @@ def test_the_documentation_covers_what_there_is(tmp_path):
         "departure_round",
         "late_rounds",
         "label_noise",
+        "input_gain",
     ):
         assert f"\n{name} = " in TEXT
 

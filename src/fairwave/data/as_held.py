@@ -16,16 +16,27 @@ from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
 
 NOBODY = -1
+WORDS = (np.uint8, np.uint16)
+"""Types of inputs that are values from 0 to 1 for the model."""
 
 
 def as_held(scenario: Scenario, data: DataSet, holdings: Holdings) -> DataSet:
-    """A data set with the labels that devices have for its training samples."""
-    noise = np.asarray(DeviceValues(scenario)("label_noise"), float)
-    if not noise.any():
-        return data
-    share = of_samples(noise, holders(holdings, data.train_labels.size), 0.0)
-    labels = noisy_labels(data.train_labels, share, data.num_classes, scenario.run.seed)
-    return dataclasses.replace(data, train_labels=labels)
+    """A data set with the labels and inputs that devices have for its training samples."""
+    values, names = DeviceValues(scenario), ("label_noise", "input_gain", "input_offset")
+    noise, gain, offset = (np.broadcast_to(np.asarray(values(name), float), holdings.shares.shape) for name in names)
+    holder = holders(holdings, data.train_labels.size)
+    if noise.any():
+        share = np.where(holder == NOBODY, 0.0, noise[holder])
+        labels = noisy_labels(data.train_labels, share, data.num_classes, scenario.run.seed)
+        data = dataclasses.replace(data, train_labels=labels)
+    changed = np.flatnonzero((gain != 1.0) | (offset != 0.0))
+    if changed.size:
+        inputs = with_fractions(data.train_inputs)
+        for device in changed:
+            own = holder == device
+            inputs[own] = changed_inputs(inputs[own], gain[device], offset[device])
+        data = dataclasses.replace(data, train_inputs=inputs)
+    return data
 
 
 def holders(holdings: Holdings, num_samples: int) -> np.ndarray:
@@ -34,13 +45,6 @@ def holders(holdings: Holdings, num_samples: int) -> np.ndarray:
     for device, (held, share) in enumerate(zip(holdings.samples, holdings.shares, strict=True)):
         holder[held[:share]] = device
     return holder
-
-
-def of_samples(values: np.ndarray, holder: np.ndarray, otherwise: float) -> np.ndarray:
-    """Every sample's value, out of one for all devices or one for each; samples that nobody holds have another."""
-    if values.ndim == 0:
-        values = np.full(holder.max() + 1, values)
-    return np.where(holder == NOBODY, otherwise, values[holder])
 
 
 def noisy_labels(labels: np.ndarray, share: np.ndarray, num_classes: int, seed: int) -> np.ndarray:
@@ -53,3 +57,20 @@ def noisy_labels(labels: np.ndarray, share: np.ndarray, num_classes: int, seed: 
     chance, further = draw.random(labels.size), draw.integers(1, max(2, num_classes), labels.size)
     wrong = (labels + further) % num_classes
     return np.where(chance < share, wrong, labels).astype(labels.dtype)
+
+
+def with_fractions(inputs: np.ndarray) -> np.ndarray:
+    """A copy of inputs that can hold changed values: bytes and 16-bit words as such, other whole numbers as floats."""
+    kept = inputs.dtype in WORDS or np.issubdtype(inputs.dtype, np.floating)
+    return inputs.copy() if kept else inputs.astype(np.float32)
+
+
+def changed_inputs(inputs: np.ndarray, gain: float, offset: float) -> np.ndarray:
+    """Inputs times gain, plus offset, where bytes and 16-bit words are values from 0 to 1, rounded and clipped to that.
+
+    Each value is changed by itself, so that no record enters another one.
+    """
+    if inputs.dtype not in WORDS:
+        return (gain * inputs + offset).astype(inputs.dtype)
+    most = np.iinfo(inputs.dtype).max
+    return np.clip(np.rint(gain * inputs + offset * most), 0, most).astype(inputs.dtype)

@@ -63,7 +63,7 @@ _LATER = {
         "views",
         "mirrored_views",
     ),
-    "data": ("classes", "target", "label_noise"),
+    "data": ("classes", "target", "label_noise", "input_gain", "input_offset"),
     "peers": (
         "mr_mtl_weight",
         "fedprox_weight",

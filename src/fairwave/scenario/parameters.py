@@ -33,9 +33,11 @@ from fairwave.scenario.quantity import (
     Limit,
     NonNegative,
     NonNegativeEach,
+    OffsetEach,
     PartEach,
     PerDevice,
     Positive,
+    PositiveEach,
     Power,
     PowerDensity,
     PowerEach,
@@ -152,6 +154,10 @@ class Utility(Group):
     """Rule fedl: joules that one second of delay is worth."""
 
 
+CHANGING = ("label_noise", "input_gain", "input_offset")
+"""Parameters of data by which devices hold other samples than the data set has."""
+
+
 class Data(Group):
     """What the devices learn from."""
 
@@ -167,6 +173,10 @@ class Data(Group):
     """Samples that each device replaces every round by others of its share; needs samples_per_device below that."""
     label_noise: PartEach = 0.0
     """Share of a device's labels that are replaced by another class, drawn at random. Default: 0, none are."""
+    input_gain: PositiveEach = 1.0
+    """Factor of a device's inputs, such as the contrast of its camera. Default: 1."""
+    input_offset: OffsetEach = 0.0
+    """What is added to a device's inputs after that, such as brightness; bytes are values from 0 to 1. Default: 0."""
     target: Target = "class"
     """What labels are: 'class' (whole numbers from 0, or names) or 'number' (any number, in your unit, to predict)."""
     classes: tuple[str, ...] = ()
@@ -189,9 +199,10 @@ class Data(Group):
 
     @model_validator(mode="after")
     def _own_data_are_left_alone(self) -> Data:
-        if isinstance(self.partition, Own) and self.label_noise != 0.0:
+        changing = [name for name in CHANGING if getattr(self, name) != type(self).model_fields[name].default]
+        if isinstance(self.partition, Own) and changing:
             raise ValueError(
-                "label_noise changes samples, and with partition 'own' they are the devices'; leave it out"
+                f"{changing[0]} changes samples, and with partition 'own' they are the devices'; leave it out"
             )
         return self
 
@@ -274,6 +285,15 @@ class Scenario(Group):
             raise ValueError(
                 f"run.global_accuracy {self.run.global_accuracy:g} with data.refreshed_samples "
                 f"{self.data.refreshed_samples}: other data are another problem with another optimum; leave one out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _features_are_of_the_data_set(self) -> Scenario:
+        if self.learning.features != "none" and (self.data.input_gain != 1.0 or self.data.input_offset != 0.0):
+            raise ValueError(
+                f"data.input_gain or data.input_offset with learning.features '{self.learning.features}', which are "
+                "computed of the data set; leave the former out, or set learning.features to 'none'"
             )
         return self
 

@@ -29,8 +29,7 @@ class Peers(Group):
     fedprox_weight: NonNegative = 0.1
     """fedprox: pull mu of training back towards the copy; times learning.learning_rate it is at most 1."""
     feddyn_weight: Positive = 0.01
-    """feddyn: pull alpha of training back towards the copy, and weight of what devices have sent in their linear terms;
-    times learning.learning_rate it is at most 1."""
+    """feddyn: pull alpha of training back towards the copy, and weight of updates in the devices' linear terms."""
     effective_steps: Positive | None = None
     """fednova, scaffold: local steps to which updates are scaled. Default: the mean of utility.required_iterations."""
     server_rate: Positive = 1.0

@@ -1,6 +1,8 @@
-"""Labels that are wrong on some devices, against counting them one by one."""
+"""Labels that are wrong and inputs that are changed on some devices, against loops over samples."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 import pytest
@@ -92,17 +94,62 @@ def test_without_noise_nothing_changes_and_federations_go_on():
     assert digests[0] == digests[1] != digests[2]
 
 
+SHIFT = ("data.input_gain=[1, 1.5, 0.5]", "data.input_offset=[0, -0.1, 0.4]")
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.float32, np.int64])
+def test_inputs_are_changed_value_by_value(kind):
+    scenario, data = clusters_scenario(*SHIFT, "data.samples_per_device=60", devices=3), clusters()
+    factor = 257 if kind is np.uint16 else 1
+    data = dataclasses.replace(data, train_inputs=data.train_inputs.astype(kind) * kind(factor))
+    holdings = holdings_of(scenario, data.train_labels)
+    held = as_held(scenario, data, holdings).train_inputs
+    most = {np.uint8: 255, np.uint16: 65_535}.get(kind)
+    assert held.dtype == (np.float32 if kind is np.int64 else kind)
+    expected = data.train_inputs.astype(np.float64)
+    for device, (gain, offset) in enumerate(((1.0, 0.0), (1.5, -0.1), (0.5, 0.4))):
+        for sample in holdings.of(device):
+            for place, value in enumerate(data.train_inputs[sample].tolist()):
+                moved = gain * value + offset * (most or 1)
+                expected[sample, place] = min(max(round(moved), 0), most) if most else moved
+    np.testing.assert_allclose(held, expected, rtol=1e-6)
+    assert (held != data.train_inputs).any() and not np.shares_memory(held, data.train_inputs)
+
+
+def test_simulated_and_federated_devices_have_the_same_inputs():
+    scenario, data = clusters_scenario(*SHIFT, devices=3), clusters()
+    cell = SimulatedCell(scenario, SCHEMES["max_power"], model_of(scenario.learning), data)
+    for device in range(3):
+        own = cell.honest_devices.holdings.of(device)
+        ours = np.asarray(cell.honest_devices.samples[0])[own]
+        np.testing.assert_array_equal(own_samples(scenario, data, device).inputs[: own.size], ours)
+    np.testing.assert_array_equal(np.asarray(cell.access_point.test[0]), data.test_inputs)
+
+
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
         (("data.label_noise=1.1",), "data.label_noise"),
         (("data.label_noise=[0.1, -0.1]",), "data.label_noise"),
         (("data.label_noise=0.1", "data.partition={law='own'}", "data.samples_per_device=5"), "they are the devices'"),
+        (("data.input_gain=0",), "data.input_gain"),
+        (("data.input_offset=2e6",), "data.input_offset"),
+        (
+            ("data.input_gain=2", "data.partition={law='own'}", "data.samples_per_device=5"),
+            "input_gain changes samples",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(overrides, said):
     with pytest.raises(ScenarioError, match=said):
         fairwave.load_scenario("small", list(overrides))
+
+
+def test_features_are_of_the_data_set():
+    with pytest.raises(
+        ScenarioError, match=r"data.input_gain or data.input_offset with learning.features 'scattering'"
+    ):
+        fairwave.load_scenario("fair", ["data.input_offset=0.1"])
 
 
 def test_numbers_have_no_other_class(tmp_path):

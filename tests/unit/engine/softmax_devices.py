@@ -83,7 +83,7 @@ def trained(
 
 
 def played_by(scheme: Scheme, rounds: list[dict[int, int]], peers: Peers | None = None, **changes):
-    """Rounds of the engine's functions: each device's steps by round, to model, scheme's memory and devices' vectors."""
+    """Model, memory and devices' vectors after rounds of the engine's functions, from each device's steps by round."""
     peers, setting = peers or Peers(), dataclasses.replace(SETTING, drift=scheme.drift, **changes)
     settings = SchemeSettings(peers, RATE, rate_decay=setting.rate_decay, update_weight=setting.update_weight())
     model, count = flat(FIRST), len(HOLDINGS)
