@@ -143,7 +143,7 @@ def test_pooling_is_a_weighted_mean() -> None:
 
 @pytest.mark.statistical
 def test_false_alarms_are_as_few_as_asked_and_none_deviates_fully() -> None:
-    """Honest devices of evidence 2 a round: at most 1 % per direction, so 2 % of 2,000 devices and 5 deviations more."""
+    """Honest devices of evidence 2 a round: at most 1 % per direction, so 2 % of 2,000 and five standard errors."""
     draws = np.random.default_rng(3)
     usual = np.full((20, 2, 2_000), 2.0)
     honest = draws.normal(loc=usual)
