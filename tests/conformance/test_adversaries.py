@@ -46,7 +46,7 @@ def test_every_behaviour_begins_in_its_round_changes_something_and_repeats(hones
 
     A second cell that goes on from the state after round 1 gives the same rounds again, bit for bit.
     """
-    members = (1, CHEAT) if name == "coalition" else (CHEAT,)
+    members = (1, CHEAT) if BEHAVIOURS[name].needs_company else (CHEAT,)
     entry = Adversary(behaviour=name, devices=members, first_round=2)
     run = cell(entry)
     seen = rounds(run)

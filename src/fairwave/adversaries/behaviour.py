@@ -1,6 +1,7 @@
 """A behaviour: what a device that misbehaves does differently. Whatever it leaves out stays honest.
 
-Every part is a function of one device, from what that device knows: its copies, its own training, its own past.
+Every part is a function of one device, from what that device knows: its copies, its own training, its own past. The one
+exception is what a coalition sends: a function of the updates that its own members trained for, and of nobody else's.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from fairwave.policy.effort import Effort
-from fairwave.types import Count, Key, Params, Scalar
+from fairwave.types import Count, Key, Params, Scalar, UpdatePerDevice
 
 SHORTEST = 1e-30
 """Length below which a vector has no direction."""
@@ -43,6 +44,19 @@ class DeviceKnowledge(eqx.Module):
     key: Key
 
 
+class CoalitionKnowledge(eqx.Module):
+    """What the attackers of one entry know together when they send their updates; no row is of any other device."""
+
+    honest: UpdatePerDevice
+    """The updates that the members' training gave, one row each, in the order in which devices are numbered."""
+    num_devices: Count
+    """How many devices send an update in the round, the members included; anybody may know that."""
+    strength: Scalar
+    """How strongly they misbehave, as the scenario has it."""
+    keys: Key
+    """A key for each member."""
+
+
 class Habit(eqx.Module):
     """What an adaptive device carries over: the share of the planned iterations that it does."""
 
@@ -50,6 +64,7 @@ class Habit(eqx.Module):
 
 
 ReplaceUpdate: TypeAlias = Callable[[DeviceKnowledge], Params]
+ReplaceTogether: TypeAlias = Callable[[CoalitionKnowledge], UpdatePerDevice]
 PlanningBelief: TypeAlias = Callable[[Effort, Scalar], Effort]
 Adapt: TypeAlias = Callable[[Habit, Scalar, Scalar], Habit]
 
@@ -67,6 +82,8 @@ class Behaviour:
     """Default strength; None where it has no meaning."""
     replace_update: ReplaceUpdate | None = None
     """What the device sends instead of its update."""
+    replace_together: ReplaceTogether | None = None
+    """What the devices of one entry send instead of their updates, one row each, after they have pooled them."""
     share_of_iterations: Callable[[Scalar], Scalar] | None = None
     """From its strength: the share of the planned iterations that it does."""
     share_of_data: Callable[[Scalar], Scalar] | None = None
@@ -80,6 +97,11 @@ class Behaviour:
     pools_copies: bool = False
     """Devices of the same entry average their copies before they train."""
 
+    @property
+    def needs_company(self) -> bool:
+        """Whether it takes several devices: they pool their copies or their updates."""
+        return self.pools_copies or self.replace_together is not None
+
 
 def nothing(strength: Scalar) -> Scalar:
     """A share of none at all."""
@@ -89,6 +111,11 @@ def nothing(strength: Scalar) -> Scalar:
 def as_strong(strength: Scalar) -> Scalar:
     """A share that is the strength."""
     return jnp.clip(strength, 0.0, 1.0)
+
+
+def sent_by_all(update: Params, known: CoalitionKnowledge) -> UpdatePerDevice:
+    """The same update for every member."""
+    return jnp.broadcast_to(update, known.honest.shape).astype(known.honest.dtype)
 
 
 def of_length(direction: Params, length: Scalar) -> Params:

@@ -6,27 +6,27 @@ An honest round knows nothing of this. Each act is a function of `adversaries`, 
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
-from fairwave.adversaries.behaviour import Behaviour, DeviceKnowledge, Habit, ReplaceUpdate
+from fairwave.adversaries.behaviour import Behaviour, Habit
 from fairwave.double_precision import double_precision
+from fairwave.engine.active_behaviour import Active
 from fairwave.engine.behaviour_history import BehaviourHistory
 from fairwave.engine.device_side import MeanGradient
 from fairwave.engine.devices import Channels, Devices, Gradients, Participants, Plans, TrainedDevices
 from fairwave.engine.invitation import Invitation
 from fairwave.engine.model_copies import StoredCopies
+from fairwave.engine.replaced_updates import replaced
 from fairwave.engine.round import Concluded
 from fairwave.engine.server import AccessPoint, part_of
 from fairwave.engine.server_steps import Upload
 from fairwave.engine.state import DeviceStates, ServerState
 from fairwave.extensions import BEHAVIOURS
-from fairwave.keys import Stream, device_key
 from fairwave.learning.model import Tree, flat_rows
 from fairwave.policy.device_plan import DevicePlan, with_share
 from fairwave.policy.effort import Effort
@@ -35,23 +35,6 @@ from fairwave.policy.fleet import Fleet, per_device_axes
 from fairwave.types import Count, FlagPerDevice, PerDevice, Scalar
 
 _LEAST_NOISE = 1e-12
-
-
-@dataclasses.dataclass(frozen=True)
-class Active:
-    """One entry of the scenario, in a round in which it acts."""
-
-    behaviour: Behaviour
-    mask: np.ndarray
-    """A mask of the devices that misbehave so."""
-    strength: float
-
-    def only(self, acted: Tree, honest: Tree) -> Tree:
-        """What its devices do, and what all others do."""
-        mask = jnp.asarray(self.mask)
-        return jax.tree.map(
-            lambda new, old: jnp.where(mask.reshape(-1, *[1] * (old.ndim - 1)), new, old), acted, honest
-        )
 
 
 class MisbehavingDevices:
@@ -142,7 +125,8 @@ class MisbehavingDevices:
         """Some send something else than their update."""
         if states.behaviour is not None:
             acting = self.acting(participants.shared.round_index)
-            updates = _replaced(acting, trained.updates, participants, states.behaviour)
+            sends = np.asarray(plans.plan.energy_j > 0.0)  # not so in outage, and for whoever sits out
+            updates = replaced(acting, trained.updates, participants, states.behaviour, sends)
             trained = dataclasses.replace(trained, updates=updates)
         return self._honest.upload(states, participants, trained, plans)
 
@@ -217,43 +201,6 @@ def _training_data(acting: Sequence[Active], counts: Array) -> tuple[Array, Arra
             share[each.mask] = float(each.behaviour.share_of_data(jnp.asarray(each.strength)))
         flipped |= each.mask & each.behaviour.flips_labels
     return jnp.maximum(1, jnp.floor(counts * share)).astype(counts.dtype), jnp.asarray(flipped)
-
-
-def _replaced(acting: Sequence[Active], honest: Tree, participants: Participants, history: BehaviourHistory) -> Tree:
-    """What participants send: their updates, or what a behaviour makes of what its device knows."""
-    if all(each.behaviour.replace_update is None for each in acting):
-        return honest
-    chosen, shared = participants.own.index, participants.shared
-    flat, unravel = flat_rows(honest)
-    past = (history.received, history.sent, history.first_received, history.first_sent)
-    before, sent, first, sent_first = (flat_rows(tree)[0][chosen] for tree in past)
-    own_length = jnp.sqrt(jnp.sum(flat**2, axis=1))
-    usual = jnp.where(history.usual_length[chosen] > 0.0, history.usual_length[chosen], own_length)
-    known = DeviceKnowledge(
-        received=flat_rows(participants.own.copy)[0],
-        received_before=before,
-        honest=flat,
-        sent_before=sent,
-        received_first=first,
-        sent_first=sent_first,
-        usual_length=usual,
-        strength=jnp.ones(chosen.shape),
-        round_index=jnp.broadcast_to(shared.round_index, chosen.shape),
-        key=jax.vmap(lambda index: device_key(shared.root, shared.round_index, Stream.ADVERSARY, index))(chosen),
-    )
-    for each in acting:
-        if each.behaviour.replace_update is None:
-            continue
-        known = dataclasses.replace(known, honest=flat, strength=jnp.full(chosen.shape, each.strength))
-        instead = _sent_instead(each.behaviour.replace_update, known)
-        flat = jnp.where(jnp.asarray(each.mask)[chosen][:, None], instead, flat)
-    return jax.vmap(unravel)(flat)
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def _sent_instead(replace_update: ReplaceUpdate, known: DeviceKnowledge) -> Float[Array, "participant param"]:
-    instead: Array = jax.vmap(replace_update)(known)
-    return instead
 
 
 def _remembered(

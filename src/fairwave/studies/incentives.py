@@ -20,7 +20,7 @@ SETTLING = 2
 """Rounds after the first misbehaviour that are not counted."""
 FEWEST_ROUNDS = FIRST_ROUND + SETTLING
 COALITION = 3
-"""Devices of a behaviour that pools copies."""
+"""Devices of a behaviour that takes several: they pool copies or updates."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +67,7 @@ def known(scenario: Scenario) -> list[str]:
 def _entry(scenario: Scenario, name: str) -> Adversary:
     """Played in the middle of the cell, where distance neither helps nor harms."""
     middle = scenario.cell.num_devices // 2
-    count = COALITION if BEHAVIOURS[name].pools_copies else 1
+    count = COALITION if BEHAVIOURS[name].needs_company else 1
     if scenario.cell.num_devices <= count:
         raise ScenarioError(
             f"cell.num_devices: {scenario.cell.num_devices} leaves nobody honest beside '{name}' ({count}); give more"
