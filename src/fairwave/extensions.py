@@ -39,8 +39,8 @@ BEHAVIOURS: Registry[Any] = Registry(
     _members(
         "adversaries",
         "fewer_iterations part_of_data replay quantised sparsified zero_update noise_update echo_model echo_update "
-        "disguised label_flip sign_flip scaled misreport lazy coalition alie inner_product min_max fang sybils adds_noise "
-        "adds_last_update adds_first_update adds_echo adds_path",
+        "disguised label_flip sign_flip scaled misreport lazy coalition alie inner_product min_max fang sybils "
+        "adds_noise adds_last_update adds_first_update adds_echo adds_path",
     ),
 )
 DEFENCES: Registry[Any] = Registry(
@@ -57,7 +57,8 @@ AGGREGATORS: Registry[Any] = Registry(
     "aggregators",
     _members(
         "aggregators",
-        "mean coordinate_median trimmed_mean krum multi_krum bulyan geometric_median centred_clipping",
+        "mean coordinate_median trimmed_mean krum multi_krum bulyan geometric_median centred_clipping fltrust "
+        "norm_bounding",
     ),
 )
 MODELS: Registry[Any] = Registry(

@@ -41,6 +41,8 @@ class Stream(enum.IntEnum):
     GRADIENT_ROUNDING = 20
     REFERENCE = 21
     LABEL_NOISE = 22
+    AGGREGATOR = 23
+    REFERENCE_BATCH = 24
 
 
 def run_key(seed: int) -> Key:

@@ -1,7 +1,8 @@
 """A robust aggregator: one step from many updates, some of which may come from attackers.
 
-It replaces the mean of the updates in every scheme that takes the mean. All that it sees are the updates themselves, so
-that under record-level privacy it is post-processing and costs nothing.
+It replaces the mean of the updates in every scheme that takes the mean. It sees the updates themselves, and what the
+access point has of its own: noise, and an update from samples that are no device's. Under record-level privacy it is
+therefore post-processing and costs nothing.
 """
 
 from __future__ import annotations
@@ -10,14 +11,28 @@ import dataclasses
 from collections.abc import Callable
 from typing import ClassVar, TypeAlias
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from fairwave.scenario.defence_parameters import Defences
-from fairwave.types import Count, FlagPerDevice, Params, UpdatePerDevice
+from fairwave.types import Count, FlagPerDevice, Key, Params, UpdatePerDevice
 
-Step: TypeAlias = Callable[[Defences, UpdatePerDevice, FlagPerDevice], Params]
-"""From all updates, one row each, and a mask of those that count, to the step of the model; zero without any."""
+
+class OwnShare(eqx.Module):
+    """What the access point brings to the aggregation of a round."""
+
+    reference: Params
+    """The update that training on its own samples gives; zero where the aggregator does not need them."""
+    key: Key
+    """The address of what the aggregator draws in the round."""
+
+
+Step: TypeAlias = Callable[[Defences, UpdatePerDevice, FlagPerDevice, OwnShare], Params]
+"""From all updates, one row each, a mask of those that count, and the access point's own share to the model's step.
+
+The step is zero where no update counts.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +45,8 @@ class Aggregator:
     summary: str
     """What it does, in a line."""
     step: Step
+    needs_server_data: bool = False
+    """The access point needs samples of its own, from which it computes the reference."""
 
 
 def num_attackers(settings: Defences, arrived: FlagPerDevice) -> Count:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from fairwave.aggregators.aggregator import Aggregator, median, num_attackers, squared_distances
+from fairwave.aggregators.aggregator import Aggregator, OwnShare, median, num_attackers, squared_distances
 from fairwave.aggregators.krum import krum_scores
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Count, FlagPerDevice, Params, UpdatePerDevice
 
 
-def _bulyan(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
+def _bulyan(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, own: OwnShare) -> Params:
     """The mean, for every value, of those that are nearest to the median of the chosen updates.
 
     With n updates and f attackers, n - 2 f updates are chosen and n - 4 f values of them are used, at least one. The

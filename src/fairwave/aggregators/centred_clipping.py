@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import jax
 
-from fairwave.aggregators.aggregator import Aggregator, median, weighted_mean
+from fairwave.aggregators.aggregator import Aggregator, OwnShare, median, weighted_mean
 from fairwave.policy.rows import lengths
 from fairwave.privacy.clipping import clip_factor
 from fairwave.scenario.defence_parameters import Defences
@@ -18,7 +18,7 @@ ITERATIONS = 3
 """Times that the centre moves by the mean of the clipped differences."""
 
 
-def _clipped(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
+def _clipped(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, own: OwnShare) -> Params:
     start = median(rows, arrived)
     radius = median(lengths(rows - start[None, :])[:, None], arrived)[0]
 

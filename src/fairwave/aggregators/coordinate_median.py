@@ -7,5 +7,5 @@ from fairwave.aggregators.aggregator import Aggregator, median
 coordinate_median = Aggregator(
     name="coordinate_median",
     summary="the median of every value (Yin et al., ICML 2018)",
-    step=lambda settings, rows, arrived: median(rows, arrived),
+    step=lambda settings, rows, arrived, own: median(rows, arrived),
 )

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fairwave.aggregators.aggregator import Aggregator, median, weighted_mean
+from fairwave.aggregators.aggregator import Aggregator, OwnShare, median, weighted_mean
 from fairwave.policy.rows import lengths
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Count, FlagPerDevice, Params, UpdatePerDevice
@@ -19,7 +19,7 @@ SMALLEST = 1e-6
 TINY = float(np.finfo(np.float32).tiny)
 
 
-def _geometric_median(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
+def _geometric_median(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, own: OwnShare) -> Params:
     """Smoothed Weiszfeld: again and again the mean of the updates, each weighted by one over its distance."""
 
     def nearer(_: Count, point: Params) -> Params:

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from fairwave.aggregators.aggregator import Aggregator, num_attackers, squared_distances
+from fairwave.aggregators.aggregator import Aggregator, OwnShare, num_attackers, squared_distances
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Count, FlagPerDevice, Params, PerDevice, UpdatePerDevice
 
@@ -26,7 +26,7 @@ def krum_scores(apart: Float[Array, "device device"], arrived: FlagPerDevice, at
     return jnp.where(arrived, jnp.minimum(jnp.sum(nearest, axis=1), LARGEST), jnp.inf)
 
 
-def _chosen(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
+def _chosen(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, own: OwnShare) -> Params:
     scores = krum_scores(squared_distances(rows, arrived), arrived, num_attackers(settings, arrived))
     return jnp.where(jnp.any(arrived), rows[jnp.argmin(scores)], 0.0)
 

@@ -8,5 +8,5 @@ from fairwave.learning.aggregate import mean_of
 mean = Aggregator(
     name="mean",
     summary="the mean of the updates, as in the paper",
-    step=lambda settings, rows, arrived: mean_of(rows, arrived),
+    step=lambda settings, rows, arrived, own: mean_of(rows, arrived),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.aggregators.aggregator import Aggregator, num_attackers, squared_distances, weighted_mean
+from fairwave.aggregators.aggregator import Aggregator, OwnShare, num_attackers, squared_distances, weighted_mean
 from fairwave.aggregators.krum import krum_scores
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice, Params, UpdatePerDevice
 
 
-def _best(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
+def _best(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, own: OwnShare) -> Params:
     attackers = num_attackers(settings, arrived)
     scores = krum_scores(squared_distances(rows, arrived), arrived, attackers)
     rank = jnp.argsort(jnp.argsort(scores))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.aggregators.aggregator import Aggregator, ascending, num_attackers
+from fairwave.aggregators.aggregator import Aggregator, OwnShare, ascending, num_attackers
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice, Params, UpdatePerDevice
 
 
-def _trimmed(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
+def _trimmed(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, own: OwnShare) -> Params:
     """As many of the largest and of the smallest values are left out as there may be attackers; one or two are kept."""
     count = jnp.sum(arrived)
     left_out = jnp.minimum(num_attackers(settings, arrived), jnp.maximum(count - 1, 0) // 2)

@@ -65,6 +65,8 @@ class Arrivals(NamedTuple):
     reported_noise_std: Array
     reported_loss: Array
     num_samples: Array
+    age: Int[Array, " row"]
+    """Rounds since the one that each update was asked for in; 0 for those of this round."""
     weight: Array | None
     """The weight of every row; None where late updates are not used, so that all count alike."""
 
@@ -85,6 +87,7 @@ def arrivals(upload: Upload, invitation: Invitation, decay: float) -> tuple[Arri
         reported_noise_std=upload.reported_noise_std,
         reported_loss=upload.reported_loss,
         num_samples=upload.num_samples,
+        age=jnp.zeros(chosen.shape, int),
         weight=None,
     )
     if late is None:
@@ -106,6 +109,7 @@ def arrivals(upload: Upload, invitation: Invitation, decay: float) -> tuple[Arri
         reported_noise_std=late.reported_noise_std,
         reported_loss=late.reported_loss,
         num_samples=late.num_samples,
+        age=late.age,
         weight=weight,
     )
     first = in_time._replace(

@@ -28,6 +28,7 @@ from fairwave.engine.server_steps import (
     combine,
     judge,
     overwrite,
+    own_share,
     receive,
     release,
     remember,
@@ -37,6 +38,7 @@ from fairwave.engine.state import ServerState, State
 from fairwave.keys import Stream
 from fairwave.learning.model import flat_rows
 from fairwave.policy.contribution import Score
+from fairwave.policy.repetition import Repetition
 from fairwave.policy.training_evidence import Evidence
 from fairwave.policy.updates import Updates
 from fairwave.types import Count, FlagPerDevice, PerDevice, Scalar
@@ -144,6 +146,7 @@ def conclude_round(
         device_history=remember(rules, server, new.received, new.caught, released.added_std),
         scheme_memory=new.aggregated.memory,
         evidence=new.evidence,
+        repetition=new.repetition,
     )
     return Concluded(
         server=following,
@@ -169,6 +172,7 @@ class _NewModel(eqx.Module):
     findings: dict[str, Bool[Array, " device"]]
     late: LateUse | None = None
     evidence: Evidence | None = None
+    repetition: Repetition | None = None
 
 
 def _from_judged_updates(
@@ -187,7 +191,7 @@ def _from_judged_updates(
     chosen, nobody = arrived.devices, jnp.zeros(server.deviation.size, bool)
     received, finite = receive(rules, server, arrived, address, samples)
     accepted, verdict = weighed(*judge(rules, received, finite), arrived.weight)
-    aggregated = combine(rules, server, accepted)  # 6. Eq. (5)
+    aggregated = combine(rules, server, accepted, own_share(rules, server, address, samples))  # 6. Eq. (5)
     scored = score(rules, server, received, accepted, verdict, aggregated)  # 7. Eq. (26)
     return _NewModel(
         aggregated=aggregated,
@@ -198,6 +202,7 @@ def _from_judged_updates(
         findings={name: nobody.at[chosen].set(mask) for name, mask in verdict.findings.items()},
         late=late,
         evidence=scored.evidence,
+        repetition=scored.repetition,
     )
 
 

@@ -18,9 +18,9 @@ from fairwave.engine.device_side import MeanGradient, exchanges_gradients, local
 from fairwave.engine.invitation import Invitation, draw_participants
 from fairwave.engine.model_copies import Copies, StoredCopies, first_copies, first_model
 from fairwave.engine.presence import presence
-from fairwave.engine.reference_training import reference_training
+from fairwave.engine.reference_training import reference_training, scores_by_training
 from fairwave.engine.round import Concluded, conclude_round
-from fairwave.engine.server_steps import RobustAggregate, RoundAddress, ServerRules, Upload
+from fairwave.engine.server_steps import RoundAddress, ServerRules, Upload
 from fairwave.engine.state import ServerState
 from fairwave.errors import ScenarioError
 from fairwave.keys import run_key
@@ -30,6 +30,7 @@ from fairwave.learning.model import Model, Tree
 from fairwave.learning.models import count_parameters
 from fairwave.policy.contribution import no_score
 from fairwave.policy.least_iterations import least_iterations
+from fairwave.policy.repetition import no_repetition
 from fairwave.policy.training_evidence import no_evidence
 from fairwave.privacy.fluctuation import sensitivity_factor
 from fairwave.privacy.modes.mode import mode_of
@@ -73,7 +74,9 @@ class AccessPoint:
             self._noise_root = self.root if noise_root is None else noise_root
             values = DeviceValues(scenario)
             self.presence = presence(values)
-            self._lay_out_samples(test, _kept_back(scenario, scheme, test[1].size))
+            reference, tries_updates = reference_training(scenario, model), _tries_updates(scenario, scheme)
+            kept = _kept_back(scenario, test[1].size) if tries_updates or reference else 0
+            self._lay_out_samples(test, kept)
             _check_types(model)
             self.enforced = mode_of(scenario.privacy).enforcement(scenario, counts, count_parameters(model))
             self.counts = jnp.asarray(counts)
@@ -81,14 +84,18 @@ class AccessPoint:
         settings = SchemeSettings(
             scenario.peers,
             scenario.learning.learning_rate,
-            RobustAggregate(scenario.defences),
-            scenario.learning.rate_decay,
-            local_training(scenario, scheme, model, None).update_weight(),
+            rate_decay=scenario.learning.rate_decay,
+            update_weight=local_training(scenario, scheme, model, None).update_weight(),
         )
-        tried = model if _tries_updates(scenario, scheme) else None
-        decay = scenario.learning.late_decay
-        reference = reference_training(scenario, model) if scores_by_training(scenario) else None
-        self.rules = ServerRules(scheme, scenario.privacy, scenario.defences, settings, tried, decay, reference)
+        self.rules = ServerRules(
+            scheme,
+            scenario.privacy,
+            scenario.defences,
+            settings,
+            model=model if tries_updates else None,
+            reference=reference,
+            late_decay=scenario.learning.late_decay,
+        )
         self._stores_copies = stores_copies or not self.rules.copies_can_be_made_again
         self._least_charge = least_iterations(scenario, values) if self.rules.mode.counts_steps else None
         self._check_budget()
@@ -113,8 +120,11 @@ class AccessPoint:
         history = no_history(self.rules.defences, server.copies, self.devices.size)
         flat = ravel_pytree(server.global_params)[0]
         memory = self.rules.scheme.start(self.rules.settings, self.devices.size, flat)
-        pool = None if self.rules.reference is None else no_evidence(self.devices.size)
-        return dataclasses.replace(server, device_history=history, scheme_memory=memory, evidence=pool)
+        server = dataclasses.replace(server, device_history=history, scheme_memory=memory)
+        if not scores_by_training(self.scenario.privacy):
+            return server
+        number = self.devices.size
+        return dataclasses.replace(server, evidence=no_evidence(number), repetition=no_repetition(number, flat.size))
 
     @double_precision()
     def invite(self, server: ServerState, round_index: Count, busy: FlagPerDevice | None = None) -> Invitation:
@@ -256,21 +266,14 @@ def part_of(tree: Tree, devices: Array) -> Tree:
     return jax.tree.map(lambda leaf: leaf[devices], tree)
 
 
-def scores_by_training(scenario: Scenario) -> bool:
-    """Whether devices are scored by what the access point's own training gives."""
-    return scenario.privacy.similarity == "training" and not mode_of(scenario.privacy).trusts_access_point
-
-
 def _tries_updates(scenario: Scenario, scheme: Scheme) -> bool:
-    """Whether the access point tries every update on samples of its own."""
+    """Whether the scheme or a defence asks what each update alone does on samples of the access point's own."""
     return scheme.needs_server_data or any(defence.needs_server_data for defence in in_use(scenario.defences))
 
 
-def _kept_back(scenario: Scenario, scheme: Scheme, num_test: int) -> int:
+def _kept_back(scenario: Scenario, num_test: int) -> int:
     """Test samples that the access point uses itself, so that accuracy is measured on the others."""
     defences = scenario.defences
-    if not (scores_by_training(scenario) or _tries_updates(scenario, scheme)):
-        return 0
     if defences.validation_samples >= num_test:
         raise ScenarioError(
             f"defences.validation_samples: {defences.validation_samples} of {num_test} test samples leaves none to "

@@ -14,12 +14,17 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from fairwave.aggregators.aggregator import Aggregator
+from fairwave.aggregators.aggregator import Aggregator, OwnShare
 from fairwave.defences.defence import PAST, Verdict, first_verdict, in_use
 from fairwave.engine.device_history import DeviceHistory, after_round
 from fairwave.engine.late_updates import Arrivals, LateUpload
 from fairwave.engine.model_copies import Copies, copy_noise
-from fairwave.engine.reference_training import ReferenceTraining, reference_directions
+from fairwave.engine.reference_training import (
+    ReferenceTraining,
+    reference_directions,
+    reference_update,
+    scores_by_training,
+)
 from fairwave.engine.state import ServerState
 from fairwave.extensions import AGGREGATORS
 from fairwave.keys import Stream, round_key
@@ -28,6 +33,7 @@ from fairwave.learning.evaluate import accuracy, sample_losses
 from fairwave.learning.model import Model, Tree, flat_rows
 from fairwave.policy.contribution import Score
 from fairwave.policy.deviation import released_copy, score_devices
+from fairwave.policy.repetition import Repetition, after_updates, repeats
 from fairwave.policy.training_evidence import Evidence, evidence, evidence_deviation, pooled
 from fairwave.policy.updates import ServerKnowledge, Updates
 from fairwave.privacy.central_release import fill_up
@@ -53,11 +59,11 @@ class ServerRules:
     defences: Defences
     settings: SchemeSettings
     model: Model | None = None
-    """To try updates on samples of its own; None if it has none."""
+    """To try updates on samples of its own; None if nothing asks for that."""
+    reference: ReferenceTraining | None = None
+    """How it trains on samples of its own; None if neither its aggregator nor its scores ask for that."""
     late_decay: float = 0.0
     """How fast the weight of late updates falls with their age, where they are used."""
-    reference: ReferenceTraining | None = None
-    """How the access point trains to see what devices have done; None where devices are not scored by it."""
 
     @property
     def mode(self) -> PrivacyMode:
@@ -72,20 +78,21 @@ class ServerRules:
     @property
     def copies_can_be_made_again(self) -> bool:
         """Whether copies follow from a model and addressed noise alone; defences and rewards look at copies."""
-        looks = bool(self.defences.use) or self.reference is not None
+        looks = bool(self.defences.use) or scores_by_training(self.privacy)
         return self.scheme.reward is None and self.privacy.copies != "nested" and not looks
 
 
 @dataclasses.dataclass(frozen=True)
 class RobustAggregate:
-    """The aggregator that a scenario names, as schemes call it; equal where settings are, and so compiled once."""
+    """The aggregator that a scenario names, in one round, as schemes call it."""
 
     defences: Defences
+    own: OwnShare
 
     def __call__(self, rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
         """One update from all that arrived."""
         aggregator: Aggregator = AGGREGATORS[self.defences.aggregator]
-        return aggregator.step(self.defences, rows, arrived)
+        return aggregator.step(self.defences, rows, arrived, self.own)
 
 
 class RoundAddress(NamedTuple):
@@ -166,20 +173,32 @@ class Aggregated(eqx.Module):
     """By how much one device's update can change that model; else 0."""
 
 
-def combine(rules: ServerRules, server: ServerState, updates: Updates) -> Aggregated:
+def own_share(
+    rules: ServerRules, server: ServerState, address: RoundAddress, samples: tuple[Array, Array] | None
+) -> OwnShare:
+    """What the access point brings to the aggregation: noise, and an update of its own where that is asked for."""
+    reference = jnp.zeros_like(ravel_pytree(server.global_params)[0])
+    aggregator: Aggregator = AGGREGATORS[rules.defences.aggregator]
+    if aggregator.needs_server_data and rules.reference is not None and samples is not None:
+        key = address.key(Stream.REFERENCE_BATCH)
+        reference = reference_update(rules.reference, server.global_params, samples, key, address.round_index)
+    return OwnShare(reference=reference, key=address.key(Stream.AGGREGATOR))
+
+
+def combine(rules: ServerRules, server: ServerState, updates: Updates, own: OwnShare) -> Aggregated:
     """The model moved by the mean of the updates, by a robust aggregate of them, or as the scheme combines them."""
     flat, unravel = ravel_pytree(server.global_params)
     nothing, memory = jnp.zeros(()), server.scheme_memory
+    robust = RobustAggregate(rules.defences, own)
     if rules.scheme.combine is None:
         step = jnp.zeros_like(flat)
         if rules.defences.aggregator == "mean":
             params = aggregate(server.global_params, jax.vmap(unravel)(updates.rows), updates.arrived)
         else:
-            robust = rules.settings.aggregate(updates.rows, updates.arrived)
-            params = unravel(flat + robust.astype(flat.dtype))
+            params = unravel(flat + robust(updates.rows, updates.arrived).astype(flat.dtype))
         return Aggregated(params=params, step=step, updates=None, memory=memory, noise_std=nothing, sensitivity=nothing)
     of_all = updates.of_all_devices(server.deviation.size, updates.arrived)
-    step, memory = rules.scheme.combine(rules.settings, of_all, memory)
+    step, memory = rules.scheme.combine(dataclasses.replace(rules.settings, aggregate=robust), of_all, memory)
     return Aggregated(
         params=unravel(flat + step.astype(flat.dtype)),
         step=step,
@@ -196,6 +215,7 @@ class Scores(eqx.Module):
     deviation: PerDevice
     score: Score
     evidence: Evidence | None = None
+    repetition: Repetition | None = None
 
 
 def score(
@@ -230,22 +250,28 @@ def _score_by_evidence(
     shown: Float[Array, "test participant"],
     verdict: Verdict,
 ) -> Scores:
-    """A deviation from what everybody's updates prove so far; whoever is caught has proved nothing, and deviates fully.
+    """A deviation from what everybody's updates prove so far.
 
-    A late update was trained from an older copy than the reference: it proves nothing either way.
+    Whoever is caught has proved nothing, and deviates fully; so does whoever sends again what it sent before.
     """
     chosen, caught = received.devices, received.arrived & verdict.caught
-    past: Evidence = jax.tree.map(lambda leaf: leaf[:, chosen], server.evidence)
-    now = pooled(past, jnp.where(caught, 0.0, shown), received.arrived, rules.privacy.similarity_memory)
-    evidence = jax.tree.map(lambda old, new: old.at[:, chosen].set(new), server.evidence, now)
+    memory = rules.privacy.similarity_memory
+    counted = received.arrived & jnp.all(jnp.isfinite(shown), axis=0)
+    past = jax.tree.map(lambda leaf: leaf[:, chosen], server.evidence)
+    now = pooled(past, jnp.where(counted & ~caught, shown, 0.0), counted, memory)
+    evidence: Evidence = jax.tree.map(lambda old, new: old.at[:, chosen].set(new), server.evidence, now)
+    sent = jax.tree.map(lambda leaf: leaf[chosen], server.repetition)
+    again = after_updates(sent, received.rows, received.arrived, memory)
+    repetition: Repetition = jax.tree.map(lambda old, new: old.at[chosen].set(new), server.repetition, again)
     everybody = jnp.any(evidence.usual > 0.0, axis=0)
     deviation = evidence_deviation(evidence, everybody, server.deviation, rules.defences.false_alarm)
     arrived = jnp.zeros_like(everybody).at[chosen].set(received.arrived)
-    refused = jnp.zeros_like(everybody).at[chosen].set(caught)
+    refused = jnp.zeros_like(everybody).at[chosen].set(caught) | repeats(repetition)
     return Scores(
         deviation=jnp.where(arrived, jnp.where(refused, 1.0, deviation), server.deviation),
         score=server.score,
         evidence=evidence,
+        repetition=repetition,
     )
 
 
@@ -258,12 +284,14 @@ def _evidence(
     samples: tuple[Array, Array] | None,
 ) -> Float[Array, "test participant"] | None:
     """Evidence of the work in each update, by what the access point's own training from the same copy gives."""
-    if rules.reference is None or samples is None:
+    if rules.reference is None or samples is None or not scores_by_training(rules.privacy):
         return None
     copies = flat_rows(server.copies.of_devices)[0][arrivals.devices]
     key, index = address.key(Stream.REFERENCE), address.round_index
     directions = reference_directions(rules.reference, server.global_params, copies, samples, key, index)
-    return jax.vmap(lambda towards: evidence(rows, towards))(directions)
+    shown = jax.vmap(lambda towards: evidence(rows, towards))(directions)
+    # A late update was trained from an older copy than this one: it proves nothing either way.
+    return jnp.where(arrivals.age == 0, shown, jnp.nan)
 
 
 def overwrite(rules: ServerRules, new: Aggregated, address: RoundAddress) -> Aggregated:

@@ -12,6 +12,7 @@ from fairwave.engine.on_the_way import OnTheWay
 from fairwave.learning.model import Tree
 from fairwave.policy.contribution import Score
 from fairwave.policy.effort_fit import EffortMemory
+from fairwave.policy.repetition import Repetition
 from fairwave.policy.training_evidence import Evidence
 from fairwave.types import PerDevice
 
@@ -35,6 +36,8 @@ class ServerState(eqx.Module):
     """What the scheme carries over."""
     evidence: Evidence | None = None
     """Evidence of every device's work; None where devices are not scored by it."""
+    repetition: Repetition | None = None
+    """What every device has sent so far, and how much of it again; None where devices are not scored by evidence."""
 
 
 class DeviceStates(eqx.Module):

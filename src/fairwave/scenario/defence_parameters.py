@@ -23,6 +23,14 @@ class Defences(Group):
     """How updates become one step, after all defences: 'mean', or a robust one; see 'fairwave scenario aggregators'."""
     attacker_share: Annotated[float, *one(Limit(NUMBER, 0.0, 0.5, low_allowed=True))] = 0.2
     """trimmed_mean, krum, multi_krum, bulyan: largest share of a round's updates that may come from attackers."""
+    bounding_ratio: Positive = 1.0
+    """norm_bounding: length, over the median of all, to which longer updates are shortened."""
+    bounding_length: Positive | None = None
+    """norm_bounding: the same as a length, which then replaces the ratio."""
+    bounding_noise: Annotated[float, *one(Limit(NUMBER, 0.0, low_allowed=True))] = 0.05
+    """norm_bounding: length of the noise on the step, over that bound; no privacy is claimed for it."""
+    reference_iterations: Annotated[int, *whole(1, 1_000_000)] = 50
+    """fltrust, similarity 'training': training steps of the access point on its own samples; about the devices' number."""
     shortest_update: Share = 0.01
     """validation: length, over the median of all, below which an update is none."""
     longest_update: Annotated[float, *one(Limit(NUMBER, 1.0))] = 100.0
@@ -34,9 +42,7 @@ class Defences(Group):
     replay_ratio: Share = 0.1
     """replay_check: distance from one of its last updates, over the median of all, below which it is that."""
     validation_samples: Annotated[int, *whole(1, 10_000_000)] = 500
-    """held_out, cffl, similarity 'training': test samples of the access point; accuracy is measured on the others."""
-    reference_steps: Annotated[int, *whole(2, 100_000)] = 20
-    """similarity 'training': steps of the access point's training from every copy; about as many as devices do."""
+    """held_out, fltrust, cffl, similarity 'training': test samples of the access point; accuracy is on the others."""
     false_alarm: Share = 0.01
     """similarity 'training': chance that full work is taken for less, along one of two directions."""
     useful_share: Share = 0.1
