@@ -13,6 +13,7 @@ import pytest
 from fairwave.errors import FairwaveError
 from fairwave.runs.database import FILE
 from fairwave.runs.store import RunStore
+from tests.builders import SOFTMAX_MNIST, as_options
 
 STUDY = [
     sys.executable,
@@ -107,3 +108,19 @@ def test_the_other_studies(tmp_path: Path):
         command = [sys.executable, "-m", "fairwave", "study", question, *more, *small, "--out", tmp_path / question]
         said = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
         assert said.returncode == 0 and (tmp_path / question / "report.html").exists(), said.stderr
+
+
+def test_attacks_through_the_command_and_what_is_done_is_not_repeated(tmp_path: Path):
+    folder, done = tmp_path / "attacks", []
+    asked = [sys.executable, "-m", "fairwave", "study", "attacks", "--attacks", "sign_flip", "--seeds", "0"]
+    asked += ["--aggregators", "mean,coordinate_median", "--share", "0.34", "--rounds", "2", "--jobs", "1"]
+    for _ in range(2):
+        command = [*asked, "--out", str(folder), *as_options(SOFTMAX_MNIST)]
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert said.returncode == 0, said.stderr
+        assert "coordinate" in said.stdout and "sign_flip" in said.stdout
+        done.append(finished(folder))
+    assert len(done[0]) == 4 and done[0] == done[1]
+    lines = (folder / "attacks.csv").read_text("utf-8").splitlines()
+    assert lines[0] == "attack,aggregator,seed,accuracy" and len(lines) == 5
+    assert lines[1].startswith("nobody,mean,0,0.") and lines[4].startswith("sign_flip,coordinate_median,0,0.")

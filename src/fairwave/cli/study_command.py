@@ -27,6 +27,7 @@ app = typer.Typer(
 Rounds = Annotated[int, typer.Option(help="Communication rounds of every run.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for runs and page. Default: runs/study- and the question.")]
 FEW_SAMPLES = "data.samples_per_device=900"
+ATTACKED = ("cell.num_devices=20", "data.samples_per_device=300")
 
 
 @app.command()
@@ -117,6 +118,55 @@ def responses(
     planned = list(study.jobs(source, [FEW_SAMPLES, *(overrides or ())], seeds_in(seeds), rounds))
     folder = out or Path("runs/study-responses")
     typer.echo(f"report: {write_responses(_run(planned, folder, jobs), _about(source, planned), folder)}")
+
+
+@app.command()
+def attacks(
+    source: Source = "paper-clean",
+    attacks: Annotated[
+        str, typer.Option(show_default=False, help="Comma-separated behaviours. Default: those that harm the model.")
+    ] = "",
+    aggregators: Annotated[
+        str, typer.Option(help="Comma-separated (see 'fairwave scenario aggregators'), or 'all'.")
+    ] = "all",
+    share: Annotated[float, typer.Option(help="Share of devices that attack, below 0.5.")] = 0.2,
+    scheme: Annotated[str, typer.Option(help="Scheme of every run; one that takes the mean.")] = "no_privacy",
+    rounds: Rounds = 20,
+    seeds: Seeds = "0..2",
+    overrides: Overrides = None,
+    out: Out = None,
+    jobs: Jobs = None,
+) -> None:
+    """Which aggregator stands up to which attack? Test accuracy of the model, attack by attack, as a table and as CSV.
+
+    Twenty devices hold 300 samples each unless --set says otherwise. Attackers stand evenly in the cell and attack from
+    the first round on; who attacks, and the aggregator, are the study's own, whatever the scenario says.
+
+    Example:  fairwave study attacks --attacks sign_flip,min_max --aggregators mean,krum,fltrust --share 0.4
+    """
+    from rich.console import Console
+
+    from fairwave.extensions import AGGREGATORS, BEHAVIOURS
+    from fairwave.report.attacks_table import attacks_table, outcomes, write_outcomes
+    from fairwave.runs.order import Order
+    from fairwave.scenario.loading import load_scenario
+    from fairwave.studies import attacks as study
+
+    scenario = load_scenario(source, [*ATTACKED, *(overrides or ())])
+    played = names_in(attacks, BEHAVIOURS.names()) or study.DEFAULT
+    met = names_in(aggregators, AGGREGATORS.names())
+    asked = Order(scenario, (scheme,), tuple(seeds_in(seeds)), rounds)
+    planned = list(study.jobs(scenario, played, met, share, asked))
+    folder = out or Path("runs/study-attacks")
+    runs = _run(planned, folder, jobs)
+    found = [
+        outcome
+        for attack in (study.NOBODY, *played)
+        for aggregator in met
+        for outcome in outcomes(attack, aggregator, runs[study.job_name(attack, aggregator)])
+    ]
+    Console().print(attacks_table(found))
+    typer.echo(f"table: {write_outcomes(found, folder)}")
 
 
 @app.command("best-response")

@@ -29,8 +29,8 @@ class Defences(Group):
     """norm_bounding: the same as a length, which then replaces the ratio."""
     bounding_noise: Annotated[float, *one(Limit(NUMBER, 0.0, low_allowed=True))] = 0.05
     """norm_bounding: length of the noise on the step, over that bound; no privacy is claimed for it."""
-    reference_iterations: Annotated[int, *whole(1, 1_000_000)] = 50
-    """fltrust, similarity 'training': training steps of the access point on its own samples; about the devices' number."""
+    reference_iterations: Annotated[int, *whole(2, 1_000_000)] = 100
+    """fltrust, similarity 'training': training steps of the access point; about as many as devices do."""
     shortest_update: Share = 0.01
     """validation: length, over the median of all, below which an update is none."""
     longest_update: Annotated[float, *one(Limit(NUMBER, 1.0))] = 100.0

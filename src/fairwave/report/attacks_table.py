@@ -1,0 +1,67 @@
+"""What attacks do to the model under each aggregator: a table for a terminal, and a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.table import Table
+
+from fairwave.errors import OutputError
+from fairwave.report.device_losses import LAST
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FILE = "attacks.csv"
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """One attack under one aggregator with one seed."""
+
+    attack: str
+    aggregator: str
+    seed: int
+    accuracy: float
+    """Test accuracy of the model that honest devices get, averaged over the last rounds."""
+
+
+def outcomes(attack: str, aggregator: str, results: xr.Dataset) -> list[Outcome]:
+    """What a run says, seed by seed."""
+    last = results["test_accuracy"].isel(scheme=0, round=slice(-LAST, None)).mean("round")
+    return [Outcome(attack, aggregator, int(seed), float(last.sel(seed=seed))) for seed in results["seed"].values]
+
+
+def attacks_table(found: Sequence[Outcome]) -> Table:
+    """A row per attack and a column per aggregator: the mean accuracy over seeds in per cent."""
+    attacks, aggregators = ([*dict.fromkeys(getattr(one, name) for one in found)] for name in ("attack", "aggregator"))
+    title = f"test accuracy (%), mean of the last {LAST} rounds and of all seeds"
+    table = Table(title=title, title_justify="left")
+    table.add_column("attack")
+    for aggregator in aggregators:
+        table.add_column(aggregator.replace("_", "\n"), justify="right")
+    for attack in attacks:
+        each = [
+            np.mean([one.accuracy for one in found if (one.attack, one.aggregator) == (attack, aggregator)])
+            for aggregator in aggregators
+        ]
+        table.add_row(attack, *(f"{100.0 * accuracy:.1f}" for accuracy in each))
+    return table
+
+
+def write_outcomes(found: Sequence[Outcome], folder: Path) -> Path:
+    """A line per attack, aggregator and seed."""
+    path = folder / FILE
+    try:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow([field.name for field in dataclasses.fields(Outcome)])
+            writer.writerows(dataclasses.astuple(one) for one in found)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({error.strerror or error}); choose a writable folder") from None
+    return path
