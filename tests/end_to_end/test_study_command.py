@@ -122,5 +122,5 @@ def test_attacks_through_the_command_and_what_is_done_is_not_repeated(tmp_path: 
         done.append(finished(folder))
     assert len(done[0]) == 4 and done[0] == done[1]
     lines = (folder / "attacks.csv").read_text("utf-8").splitlines()
-    assert lines[0] == "attack,aggregator,seed,accuracy" and len(lines) == 5
+    assert lines[0] == "attack,aggregator,seed,accuracy,backdoor_success" and len(lines) == 5
     assert lines[1].startswith("nobody,mean,0,0.") and lines[4].startswith("sign_flip,coordinate_median,0,0.")

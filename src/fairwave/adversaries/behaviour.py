@@ -12,6 +12,7 @@ from typing import ClassVar, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from fairwave.policy.effort import Effort
 from fairwave.types import Count, Key, Params, Scalar, UpdatePerDevice
@@ -70,6 +71,15 @@ Adapt: TypeAlias = Callable[[Habit, Scalar, Scalar], Habit]
 
 
 @dataclasses.dataclass(frozen=True)
+class Trigger:
+    """A mark in the inputs of a sample, and the class that it is to stand for."""
+
+    mark: Callable[[Array], Array]
+    """From the inputs of some samples to the same with the mark; each sample by itself."""
+    target: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Behaviour:
     """One way to misbehave."""
 
@@ -90,6 +100,8 @@ class Behaviour:
     """From its strength: the share of its samples that it trains on."""
     flips_labels: bool = False
     """It trains on the wrong classes."""
+    trigger: Trigger | None = None
+    """It trains on some of its samples with this mark, as samples of this class, and on the others as they are."""
     planning_belief: PlanningBelief | None = None
     """What it makes itself believe about effort before it plans."""
     adapts: Adapt | None = None

@@ -153,7 +153,7 @@ def attacks(
     from fairwave.studies import attacks as study
 
     scenario = load_scenario(source, [*ATTACKED, *(overrides or ())])
-    played = names_in(attacks, BEHAVIOURS.names()) or study.DEFAULT
+    played = names_in(attacks, BEHAVIOURS.names()) or study.harmful(scenario)
     met = names_in(aggregators, AGGREGATORS.names())
     asked = Order(scenario, (scheme,), tuple(seeds_in(seeds)), rounds)
     planned = list(study.jobs(scenario, played, met, share, asked))

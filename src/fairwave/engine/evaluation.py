@@ -15,9 +15,10 @@ from fairwave.engine.device_map import Execution
 from fairwave.engine.device_programs import copy_accuracy_program, loss_program
 from fairwave.engine.device_side import HeldSamples, SharedInputs
 from fairwave.engine.devices import Devices, Participants
+from fairwave.engine.poisoned_samples import marked_test, trigger_of
 from fairwave.engine.round_record import Evaluation
 from fairwave.engine.server import AccessPoint, part_of
-from fairwave.learning.evaluate import sample_losses
+from fairwave.learning.evaluate import accuracy, sample_losses
 from fairwave.learning.loss import global_loss
 from fairwave.learning.model import Model, Tree
 from fairwave.privacy.membership import loss_attack_auc
@@ -33,6 +34,7 @@ class Evaluator:
         with double_precision():
             members = _as_many_as(devices, access_point.test[1].size)
             self._trained_on = part_of(devices.samples, jnp.asarray(members))
+            self._marked = marked_test(trigger_of(access_point.scenario.cheating.adversaries), access_point.test)
 
     def copies(self, participants: Participants) -> Array:
         """Accuracy of the model that each participant uses, on some test samples; NaN in other rounds."""
@@ -50,13 +52,15 @@ class Evaluator:
         """How good the access point's model is, and what it gives away; NaN in other rounds."""
         if not self._is_due(round_index):
             unknown = jnp.full((), jnp.nan)
-            return Evaluation(unknown, unknown, unknown, None if self._model.numbers is None else unknown)
+            rmse, marked = (None if absent else unknown for absent in (self._model.numbers is None, not self._marked))
+            return Evaluation(unknown, unknown, unknown, rmse, marked)
         point = self._access_point
         return Evaluation(
             test_accuracy=point.test_accuracy(params),
             global_loss=self.loss(params, round_index),
             membership_auc=_membership_auc(self._model, params, self._trained_on, point.test),
             test_rmse=point.test_rmse(params),
+            backdoor_success=None if self._marked is None else _accuracy(self._model, params, *self._marked),
         )
 
     def loss(self, params: Tree, round_index: Count) -> Scalar:
@@ -73,6 +77,7 @@ class Evaluator:
 
 
 _loss_of_all = jax.jit(global_loss)
+_accuracy = jax.jit(accuracy, static_argnums=0)
 
 
 @functools.partial(jax.jit, static_argnums=0)

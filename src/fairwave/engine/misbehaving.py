@@ -21,6 +21,7 @@ from fairwave.engine.device_side import MeanGradient
 from fairwave.engine.devices import Channels, Devices, Gradients, Participants, Plans, TrainedDevices
 from fairwave.engine.invitation import Invitation
 from fairwave.engine.model_copies import StoredCopies
+from fairwave.engine.poisoned_samples import PoisonedSamples
 from fairwave.engine.replaced_updates import replaced
 from fairwave.engine.round import Concluded
 from fairwave.engine.server import AccessPoint, part_of
@@ -44,6 +45,8 @@ class MisbehavingDevices:
         self._honest, self._access_point = honest, access_point
         self._entries = access_point.scenario.cheating.adversaries
         self._num_devices = access_point.scenario.cell.num_devices
+        with double_precision():
+            self._poisoned = PoisonedSamples(honest.samples, honest.holdings, self._entries)
 
     def acting(self, round_index: Count) -> list[Active]:
         """The entries that act in a round."""
@@ -100,7 +103,7 @@ class MisbehavingDevices:
     def gather(
         self, states: DeviceStates, server: ServerState, invitation: Invitation, plans: Plans, round_index: Count
     ) -> Participants:
-        """Some pool their copies, train on fewer samples, or on wrong classes."""
+        """Some pool their copies, train on fewer samples, on wrong classes, or on samples that they have changed."""
         acting, chosen = self.acting(round_index), invitation.participants
         if acting:
             levels = self._access_point.rules.scheme.noise_levels(self._access_point.scenario.privacy, server.deviation)
@@ -110,15 +113,27 @@ class MisbehavingDevices:
         if not acting:
             return participants
         used, flipped = part_of(_training_data(acting, self._access_point.counts), chosen)
-        own = dataclasses.replace(participants.own, trained_count=used, flipped=flipped)
-        return dataclasses.replace(participants, own=own)
+        everyone = self._poisoned.held(acting, self._honest.held(round_index))
+        held = dataclasses.replace(participants.own.held, samples=everyone[chosen])
+        own = dataclasses.replace(participants.own, trained_count=used, flipped=flipped, held=held)
+        inputs, labels = self._poisoned.samples
+        shared = dataclasses.replace(participants.shared, inputs=inputs, labels=labels)
+        return dataclasses.replace(participants, shared=shared, own=own)
 
     def take_gradients(self, participants: Participants) -> Gradients:
         """Gradients are taken honestly."""
         return self._honest.take_gradients(participants)
 
     def train(self, participants: Participants, gradients: Gradients, mean: MeanGradient | None) -> TrainedDevices:
-        """Whatever is trained is trained honestly, on the data that was chosen for it."""
+        """Whatever is trained is trained honestly, on the data that was chosen for it.
+
+        Whoever plants a backdoor leaves out what the exchange of gradients changes in the local problem: that would
+        turn its training towards what all others learn.
+        """
+        acting = self.acting(participants.shared.round_index)
+        if mean is not None:
+            weight = self._access_point.scenario.learning.gradient_weight
+            gradients = _uncorrected(acting, participants, gradients, mean, weight)
         return self._honest.train(participants, gradients, mean)
 
     def upload(self, states: DeviceStates, participants: Participants, trained: TrainedDevices, plans: Plans) -> Upload:
@@ -201,6 +216,22 @@ def _training_data(acting: Sequence[Active], counts: Array) -> tuple[Array, Arra
             share[each.mask] = float(each.behaviour.share_of_data(jnp.asarray(each.strength)))
         flipped |= each.mask & each.behaviour.flips_labels
     return jnp.maximum(1, jnp.floor(counts * share)).astype(counts.dtype), jnp.asarray(flipped)
+
+
+def _uncorrected(
+    acting: Sequence[Active], participants: Participants, gradients: Gradients, mean: MeanGradient, weight: float
+) -> Gradients:
+    """The gradients as participants train with them: with the weighted mean for its own, a device corrects nothing."""
+    planting = [each.mask for each in acting if each.behaviour.trigger is not None]
+    if not planting or gradients.gradients is None:
+        return gradients
+    free = jnp.asarray(np.any(planting, axis=0))[participants.own.index]
+    own = jax.tree.map(
+        lambda each, of_all: jnp.where(free.reshape(-1, *[1] * of_all.ndim), weight * of_all[None], each),
+        gradients.gradients,
+        mean.gradient,
+    )
+    return dataclasses.replace(gradients, gradients=own)
 
 
 def _remembered(

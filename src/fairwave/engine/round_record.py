@@ -59,6 +59,8 @@ OF_FEDERATED_ROUNDS = ("gradient_exchange_s", "update_exchange_s", "round_s")
 PER_ROUND = ("global_loss", "test_accuracy", "membership_auc")
 TEST_RMSE = "test_rmse"
 """Per round, where the model predicts numbers; the test accuracy is then NaN."""
+BACKDOOR_SUCCESS = "backdoor_success"
+"""Per round, where the scenario has a backdoor."""
 FINDING = "finding/"
 """Opens the names under which findings are stored, one array for each defence that refuses updates."""
 
@@ -113,6 +115,8 @@ class RoundRecord(eqx.Module):
     """Late updates of earlier rounds that were found, used or given up in this one; None where they are never used."""
     test_rmse: Scalar | None = None
     """Root mean squared error of the new true model on test data; None where it does not predict numbers."""
+    backdoor_success: Scalar | None = None
+    """Share of the marked test samples that it takes for the class of the backdoor; None without a backdoor."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,6 +138,8 @@ class Evaluation:
     membership_auc: Scalar
     test_rmse: Scalar | None = None
     """None where the model does not predict numbers."""
+    backdoor_success: Scalar | None = None
+    """None where the scenario has no backdoor."""
 
 
 def device_reports(invitation: Invitation, trained: TrainedDevices, accuracy: Array) -> DeviceReports:
@@ -185,6 +191,7 @@ def make_record(
         membership_auc=evaluation.membership_auc,
         late_use=concluded.late,
         test_rmse=evaluation.test_rmse,
+        backdoor_success=evaluation.backdoor_success,
     )
 
 
@@ -238,6 +245,8 @@ def as_arrays(record: RoundRecord) -> Arrays:
         arrays |= {name: np.asarray(getattr(record, name)) for name in OF_MOVING_DEVICES}
     if record.test_rmse is not None:
         arrays[TEST_RMSE] = np.asarray(record.test_rmse)
+    if record.backdoor_success is not None:
+        arrays[BACKDOOR_SUCCESS] = np.asarray(record.backdoor_success)
     if record.late_use is not None:
         named = zip(OF_LATE_UPDATES, ("age", "weight", "dropped"), strict=True)
         arrays |= {name: np.asarray(getattr(record.late_use, field)) for name, field in named}

@@ -45,6 +45,7 @@ RESULTS: Mapping[str, Source] = {
             "received_accuracy",
             "test_accuracy",
             "test_rmse",
+            "backdoor_success",
         ),
         Source.MESSAGES,
     ),

@@ -29,16 +29,30 @@ class Outcome:
     seed: int
     accuracy: float
     """Test accuracy of the model that honest devices get, averaged over the last rounds."""
+    backdoor_success: float | None = None
+    """Share of marked test samples that it takes for the attacker's class; None for attacks without a mark."""
 
 
 def outcomes(attack: str, aggregator: str, results: xr.Dataset) -> list[Outcome]:
     """What a run says, seed by seed."""
-    last = results["test_accuracy"].isel(scheme=0, round=slice(-LAST, None)).mean("round")
-    return [Outcome(attack, aggregator, int(seed), float(last.sel(seed=seed))) for seed in results["seed"].values]
+    last = results.isel(scheme=0, round=slice(-LAST, None)).mean("round")
+    return [
+        Outcome(
+            attack,
+            aggregator,
+            int(seed),
+            float(last["test_accuracy"].sel(seed=seed)),
+            float(last["backdoor_success"].sel(seed=seed)) if "backdoor_success" in last else None,
+        )
+        for seed in results["seed"].values
+    ]
 
 
 def attacks_table(found: Sequence[Outcome]) -> Table:
-    """A row per attack and a column per aggregator: the mean accuracy over seeds in per cent."""
+    """A row per attack and a column per aggregator: the mean accuracy over seeds in per cent.
+
+    A backdoor has a second row, with the share of marked test samples for which it works.
+    """
     attacks, aggregators = ([*dict.fromkeys(getattr(one, name) for one in found)] for name in ("attack", "aggregator"))
     title = f"test accuracy (%), mean of the last {LAST} rounds and of all seeds"
     table = Table(title=title, title_justify="left")
@@ -47,11 +61,17 @@ def attacks_table(found: Sequence[Outcome]) -> Table:
         table.add_column(aggregator.replace("_", "\n"), justify="right")
     for attack in attacks:
         each = [
-            np.mean([one.accuracy for one in found if (one.attack, one.aggregator) == (attack, aggregator)])
-            for aggregator in aggregators
+            [one for one in found if (one.attack, one.aggregator) == (attack, aggregator)] for aggregator in aggregators
         ]
-        table.add_row(attack, *(f"{100.0 * accuracy:.1f}" for accuracy in each))
+        table.add_row(attack, *(_per_cent([one.accuracy for one in seeds]) for seeds in each))
+        marked = [[one.backdoor_success for one in seeds if one.backdoor_success is not None] for seeds in each]
+        if any(marked):
+            table.add_row("  marked samples", *map(_per_cent, marked))
     return table
+
+
+def _per_cent(shares: Sequence[float]) -> str:
+    return f"{100.0 * np.mean(shares):.1f}" if shares else ""
 
 
 def write_outcomes(found: Sequence[Outcome], folder: Path) -> Path:

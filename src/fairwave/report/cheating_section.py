@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairwave.metrics.intervals import interval
-from fairwave.report.statistics import has_classes
+from fairwave.report.statistics import has_classes, last_value
 from fairwave.report.style import with_interval
 from fairwave.report.tables import table
 
@@ -28,16 +28,18 @@ def cheating_section(results: xr.Dataset) -> str:
     cheated = results["cheating"].fillna(0).astype(bool)
     if not bool(cheated.any()):
         return ""
-    rows = []
+    rows, backdoor = [], ("backdoor at the end",) if "backdoor_success" in results else ()
     for scheme in map(str, results["scheme"].values):
-        rows.append((scheme, "cheats", *_means(results, scheme, cheats=True)))
-        rows.append(("", "honest", *_means(results, scheme, cheats=False)))
-    heads = ("scheme", "devices", *(title for _, title, _, _ in _compared(results)), "caught (%)")
+        success = [with_interval(last_value(results["backdoor_success"], scheme)) for _ in backdoor]
+        rows.append((scheme, "cheats", *_means(results, scheme, cheats=True), *success))
+        rows.append(("", "honest", *_means(results, scheme, cheats=False), *("" for _ in backdoor)))
+    heads = ("scheme", "devices", *(title for _, title, _, _ in _compared(results)), "caught (%)", *backdoor)
     caption = (
         "Means over the rounds in which anybody misbehaved, and over the devices that did and did not. Devices differ "
         "in distance too: compare with the same devices in a run without cheating. Utility is best at half of "
         "utility.energy_reference_j, so that saving more than that lowers it. Caught: share of the rounds in which a "
-        "defence refused the device's update; among the honest, false alarms."
+        "defence refused the device's update; among the honest, false alarms. Backdoor: share of the marked test "
+        "samples that the model takes for the attacker's class, where there is such an attacker."
     )
     return f'<h3>Does cheating pay?</h3><p class="caption">{caption}</p>{table(heads, rows)}'
 

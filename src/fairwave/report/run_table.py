@@ -22,10 +22,12 @@ def run_table(results: xr.Dataset) -> Group:
     title = ", ".join(counted(results.sizes[name], name) for name in ("round", "seed", "device"))
     schemes = Table(title=title, title_justify="left")
     measure, in_words = tested_measure(results)
+    backdoor = ("backdoor",) if "backdoor_success" in results else ()
     for column in (
         "scheme",
         "last loss",
         in_words,
+        *backdoor,
         "energy (mJ)",
         "std (mJ)",
         "max/min",
@@ -43,6 +45,7 @@ def run_table(results: xr.Dataset) -> Group:
             name,
             with_interval(last_value(loss, name)),
             with_interval(last_value(tested, name)),
+            *(with_interval(last_value(results["backdoor_success"], name)) for _ in backdoor),
             with_interval(energy["mean"], 1, 1e3),
             with_interval(energy["std"], 2, 1e3),
             with_interval(energy["max_min"], 2),

@@ -103,6 +103,12 @@ def objection_to_behaviour(scenario: Scenario, behaviour: Behaviour) -> str | No
     """Why no device of the scenario can misbehave so; None if one can."""
     if behaviour.flips_labels and scenario.data.target == "number":
         return f"'{behaviour.name}' swaps classes, and data.target is 'number'; choose another behaviour"
+    if behaviour.trigger is not None and (scenario.data.target == "number" or scenario.learning.features != "none"):
+        return (
+            f"'{behaviour.name}' marks inputs for a class, and data.target '{scenario.data.target}' with "
+            f"learning.features '{scenario.learning.features}' shows the model no inputs of classes; choose another "
+            "behaviour, or set them to 'class' and 'none'"
+        )
     mode = mode_of(scenario.privacy)
     return mode.refuses_behaviour(behaviour.name, changes_sampling=behaviour.share_of_data is not None)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairwave.engine.round_record import (
+    BACKDOOR_SUCCESS,
     FAULTS,
     FINDING,
     FROM_PLAN,
@@ -50,7 +51,7 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
     by_device = ("scheme", "seed", "round", "device")
     held = set.intersection(*(set(arrays) for rounds in records.values() for arrays in rounds))
     moving = [name for name in (*OF_LATE_UPDATES, *OF_MOVING_DEVICES, *OF_FEDERATED_DEVICES) if name in held]
-    timed = [name for name in (TEST_RMSE, *OF_FEDERATED_ROUNDS) if name in held]
+    timed = [name for name in (TEST_RMSE, BACKDOOR_SUCCESS, *OF_FEDERATED_ROUNDS) if name in held]
     variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
         name: (by_device, stacked(name)) for name in (*FROM_PLAN, *PER_DEVICE, "findings", "outage", *moving)
     }

@@ -8,15 +8,18 @@ import numpy as np
 
 from fairwave.errors import ArgumentError, ScenarioError, did_you_mean
 from fairwave.extensions import AGGREGATORS, BEHAVIOURS
-from fairwave.runs.order import Order
+from fairwave.runs.order import Order, objection_to_behaviour
 from fairwave.scenario.cheating_parameters import Adversary, Cheating
 from fairwave.scenario.parameters import Scenario
 from fairwave.studies.jobs import Job
 
 NOBODY = "nobody"
 """The attack of a cell in which everybody is honest."""
-DEFAULT = ("label_flip", "sign_flip", "scaled", "noise_update", "alie", "inner_product", "min_max", "fang", "sybils")
-"""Behaviours that harm the model; the others save work."""
+DEFAULT = (
+    *("label_flip", "sign_flip", "scaled", "noise_update"),
+    *("alie", "inner_product", "min_max", "fang", "sybils", "backdoor"),
+)
+"""Behaviours that harm the model, or hide something in it; the others save work."""
 MOST_ATTACKERS = 0.5
 """Share of attackers from which no aggregator can know who is honest."""
 
@@ -43,6 +46,11 @@ def jobs(
             defended = scenario.defences.model_copy(update={"aggregator": aggregator, "attacker_share": share})
             stage = scenario.model_copy(update={"cheating": cast, "defences": defended})
             yield Job(job_name(attack, aggregator), Order.checked(stage, order.schemes, order.seeds, order.rounds))
+
+
+def harmful(scenario: Scenario) -> list[str]:
+    """The attacks that are played by default, of those that the scenario allows."""
+    return [name for name in DEFAULT if objection_to_behaviour(scenario, BEHAVIOURS[name]) is None]
 
 
 def job_name(attack: str, aggregator: str) -> str:

@@ -32,6 +32,8 @@ def test_every_attack_meets_every_aggregator_once():
         assert defences.attacker_share == 0.2 and all(len(entry.devices) == 4 for entry in entries)
         assert (job.order.schemes, job.order.seeds, job.order.rounds) == (("no_privacy",), (0, 1), 7)
     assert set(study.DEFAULT) <= set(BEHAVIOURS.builtin_names())
+    assert study.harmful(PAPER) == list(study.DEFAULT)
+    assert set(study.DEFAULT) - set(study.harmful(load_scenario("fair"))) == {"backdoor"}
 
 
 @pytest.mark.parametrize(
@@ -73,6 +75,9 @@ def test_accuracy_is_that_of_the_last_rounds():
     found = outcomes("fang", "krum", results)
     assert [(one.attack, one.aggregator, one.seed) for one in found] == [("fang", "krum", 3), ("fang", "krum", 8)]
     assert [one.accuracy for one in found] == pytest.approx([0.5, 0.5])
+    assert [one.backdoor_success for one in found] == [None, None]
+    marked = outcomes("backdoor", "krum", results.assign(backdoor_success=1.0 - results["test_accuracy"]))
+    assert [one.backdoor_success for one in marked] == pytest.approx([0.5, 0.5])
 
 
 FOUND = [
@@ -80,6 +85,8 @@ FOUND = [
     Outcome("nobody", "mean", 1, 0.93),
     Outcome("fang", "mean", 0, 0.125),
     Outcome("fang", "mean", 1, 0.375),
+    Outcome("backdoor", "mean", 0, 0.9, 0.8),
+    Outcome("backdoor", "mean", 1, 0.9, 0.7),
 ]
 
 
@@ -87,14 +94,14 @@ def test_table_and_file(tmp_path: Path):
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(attacks_table(FOUND))
     rows = [line.split("│")[1:3] for line in console.export_text().splitlines() if "│" in line]
-    assert [[cell.strip() for cell in row] for row in rows] == [["nobody", "92.0"], ["fang", "25.0"]]
-    lines = write_outcomes(FOUND, tmp_path).read_text("utf-8").splitlines()
-    assert lines == [
-        "attack,aggregator,seed,accuracy",
-        "nobody,mean,0,0.91",
-        "nobody,mean,1,0.93",
-        "fang,mean,0,0.125",
-        "fang,mean,1,0.375",
+    assert [[cell.strip() for cell in row] for row in rows] == [
+        ["nobody", "92.0"],
+        ["fang", "25.0"],
+        ["backdoor", "90.0"],
+        ["marked samples", "75.0"],
     ]
+    lines = write_outcomes(FOUND, tmp_path).read_text("utf-8").splitlines()
+    assert lines[0] == "attack,aggregator,seed,accuracy,backdoor_success" and len(lines) == 1 + len(FOUND)
+    assert lines[1] == "nobody,mean,0,0.91," and lines[-1] == "backdoor,mean,1,0.9,0.7"
     with pytest.raises(OutputError, match="cannot be written"):
         write_outcomes(FOUND, tmp_path / "nowhere")
