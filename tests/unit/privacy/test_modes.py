@@ -10,6 +10,7 @@ import pytest
 
 import fairwave
 from fairwave.engine.round_record import (
+    BACKDOOR_SUCCESS,
     FROM_PLAN,
     OF_FEDERATED_DEVICES,
     OF_FEDERATED_ROUNDS,
@@ -90,7 +91,7 @@ def test_every_stored_field_is_classified() -> None:
     """A new field of a record, or of a federation's, has to say what it is computed from."""
     kept = {*FROM_PLAN, *PER_DEVICE, *PER_ROUND, *OF_MOVING_DEVICES, *OF_FEDERATED_DEVICES, *OF_FEDERATED_ROUNDS}
     derived, laid_out = {"outage", "findings"}, {"distance_m", "path_loss_db", "samples"}
-    assert kept | {*OF_LATE_UPDATES, TEST_RMSE} | derived | laid_out == set(RESULTS)
+    assert kept | {*OF_LATE_UPDATES, TEST_RMSE, BACKDOOR_SUCCESS} | derived | laid_out == set(RESULTS)
 
 
 def test_what_is_not_private_follows_from_the_mode() -> None:
