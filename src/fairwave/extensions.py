@@ -40,8 +40,7 @@ BEHAVIOURS: Registry[Any] = Registry(
         "adversaries",
         "fewer_iterations part_of_data replay quantised sparsified zero_update noise_update echo_model echo_update "
         "disguised label_flip sign_flip scaled misreport lazy coalition alie inner_product min_max fang sybils "
-        "backdoor "
-        "adds_noise adds_last_update adds_first_update adds_echo adds_path",
+        "backdoor adds_noise adds_last_update adds_first_update adds_echo adds_path",
     ),
 )
 DEFENCES: Registry[Any] = Registry(
