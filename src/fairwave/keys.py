@@ -43,6 +43,7 @@ class Stream(enum.IntEnum):
     LABEL_NOISE = 22
     AGGREGATOR = 23
     REFERENCE_BATCH = 24
+    SHAPLEY = 25
 
 
 def run_key(seed: int) -> Key:
