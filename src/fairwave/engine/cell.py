@@ -15,7 +15,7 @@ from fairwave.engine.devices import Devices
 from fairwave.engine.end_reasons import EndReason, end_reason
 from fairwave.engine.evaluation import Evaluator
 from fairwave.engine.misbehaving import MisbehavingDevices
-from fairwave.engine.round import run_round
+from fairwave.engine.round import Witness, run_round
 from fairwave.engine.round_record import RoundRecord
 from fairwave.engine.server import AccessPoint
 from fairwave.engine.state import State
@@ -41,6 +41,7 @@ class SimulatedCell:
         if adversaries:
             self.devices = MisbehavingDevices(self.honest_devices, self.access_point)
         self.evaluator = Evaluator(self.access_point, self.honest_devices, execution)
+        self.witness: Witness | None = None
         self._first_loss = None if scenario.run.optimal_loss is None else self._loss_above(scenario.run.optimal_loss)
 
     def _loss_above(self, optimal_loss: float) -> float:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -86,11 +87,29 @@ def run_round(cell: SimulatedCell, state: State, round_index: Count) -> tuple[St
     #    each plan, zero for whoever did not take part, is taken from the device's battery.
     device_states = devices.after_round(device_states, participants, trained, plans, upload, concluded)
 
-    # For the experimenter alone: the copies that participants started from, and the model after the round.
+    # For the experimenter alone: what the access point received, the copies that participants started from, and the
+    # model after the round.
+    if cell.witness is not None:
+        cell.witness(RoundAtServer(server, upload, invitation, concluded, round_index))
     reports = device_reports(invitation, trained, cell.evaluator.copies(participants))
     evaluation = cell.evaluator.model(concluded.server.global_params, round_index)
     record = make_record(invitation, plans, concluded, reports, evaluation)
     return State(concluded.server, device_states), record
+
+
+class RoundAtServer(NamedTuple):
+    """What reached the access point in a round and what it made of it, for an experimenter who looks on."""
+
+    server: ServerState
+    """The access point's state before the round ended."""
+    upload: Upload
+    invitation: Invitation
+    concluded: Concluded
+    round_index: Count
+
+
+Witness: TypeAlias = Callable[[RoundAtServer], None]
+"""Called at the end of every round; nothing that it does changes the run."""
 
 
 class Concluded(eqx.Module):

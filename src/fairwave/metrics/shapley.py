@@ -31,7 +31,7 @@ def all_coalitions(num_players: int) -> np.ndarray:
             f"num_players: {num_players} players have 2^{num_players} coalitions, and 1 to {MOST_EXACT} players are "
             "computed exactly; estimate the values instead, with estimated_shapley"
         )
-    return (np.arange(2**num_players)[:, None] >> np.arange(num_players)[None, :]) & 1 == 1
+    return np.asarray((np.arange(2**num_players)[:, None] >> np.arange(num_players)[None, :]) & 1 == 1)
 
 
 def exact_shapley(worth: np.ndarray) -> np.ndarray:
@@ -55,7 +55,7 @@ def _coefficients(num_players: int) -> np.ndarray:
     size = member.sum(axis=0)
     found = np.array([1.0 / (num_players * math.comb(num_players - 1, each)) for each in range(num_players)])
     inside, outside = found[np.maximum(size - 1, 0)], found[np.minimum(size, num_players - 1)]
-    return np.where(member, inside[None, :], -outside[None, :])
+    return np.asarray(np.where(member, inside[None, :], -outside[None, :]))
 
 
 @dataclasses.dataclass(frozen=True)

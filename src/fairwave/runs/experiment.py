@@ -55,7 +55,7 @@ class Experiment:
         return featured(self.order.scenario.learning, self.data.test_inputs), self.data.test_labels
 
     @functools.cached_property
-    def _seen(self) -> sources.DataSet:
+    def seen(self) -> sources.DataSet:
         """All data as the model sees them; an access point of a federation needs no features of training data."""
         train = featured(self.order.scenario.learning, self.data.train_inputs)
         return dataclasses.replace(self.data, train_inputs=train, test_inputs=self._test[0])
@@ -63,7 +63,7 @@ class Experiment:
     def cell(self, track: Track) -> SimulatedCell:
         """A track's cell, for a simulation."""
         scenario = self.order.seeded(track.seed)
-        return SimulatedCell(scenario, SCHEMES[track.scheme], self.model, self._seen, self._execution)
+        return SimulatedCell(scenario, SCHEMES[track.scheme], self.model, self.seen, self._execution)
 
     def access_point(self, track: Track, counts: np.ndarray, noise_root: Key | None) -> AccessPoint:
         """A track's access point, for a federation: it keeps every device's copy, to send it."""

@@ -14,7 +14,7 @@ from fairwave.policy.rewards import earned_credits, largest_part, of_the_best, s
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.policy.updates import Updates
 from fairwave.schemes.scheme import Memory, Scheme, SchemeSettings, ServerStep
-from fairwave.types import Key, Params, UpdatePerDevice
+from fairwave.types import Key, Params, PerDevice, UpdatePerDevice
 
 
 def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tuple[Params, Memory]:
@@ -32,6 +32,11 @@ def _reward(settings: SchemeSettings, updates: Updates, moved: ServerStep, memor
     return moved.copies + updates.rows + jnp.where(member[:, None], part - own_share, 0.0)
 
 
+def _scores(settings: SchemeSettings, updates: Updates, memory: Memory) -> PerDevice:
+    credit: PerDevice = memory[0]
+    return credit
+
+
 def _strangers(settings: SchemeSettings, num_devices: int, model: Params) -> Memory:
     return jnp.full(num_devices, 1.0 / num_devices), jnp.ones(num_devices, bool)
 
@@ -43,6 +48,7 @@ cffl = Scheme(
     noise_levels=no_levels,
     combine=_combine,
     reward=_reward,
+    scores=_scores,
     start=_strangers,
     needs_server_data=True,
     needs_classes=True,

@@ -19,7 +19,7 @@ from fairwave.policy.rows import cosines
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.policy.updates import Updates
 from fairwave.schemes.scheme import Memory, Scheme, SchemeSettings, ServerStep
-from fairwave.types import Key, Params, UpdatePerDevice
+from fairwave.types import Key, Params, PerDevice, UpdatePerDevice
 
 
 def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tuple[Params, Memory]:
@@ -33,6 +33,11 @@ def _reward(settings: SchemeSettings, updates: Updates, moved: ServerStep, memor
     return moved.copies + largest_part(moved.step, altruistic_shares(memory, settings.peers.altruism))
 
 
+def _scores(settings: SchemeSettings, updates: Updates, memory: Memory) -> PerDevice:
+    reputation: PerDevice = memory
+    return reputation
+
+
 def _unknown(settings: SchemeSettings, num_devices: int, model: Params) -> Memory:
     return jnp.zeros(num_devices)
 
@@ -44,6 +49,7 @@ cgsv = Scheme(
     noise_levels=no_levels,
     combine=_combine,
     reward=_reward,
+    scores=_scores,
     start=_unknown,
     exchanges_gradients=False,
 )

@@ -11,16 +11,20 @@ from fairwave.policy.rewards import others_drawn, reward_rates
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.policy.updates import Updates
 from fairwave.schemes.scheme import Memory, Scheme, SchemeSettings, ServerStep
-from fairwave.types import Key, Params, UpdatePerDevice
+from fairwave.types import Key, Params, PerDevice, UpdatePerDevice
 
 
 def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tuple[Params, Memory]:
     return shares(updates.arrived * 1.0) @ updates.rows, memory
 
 
+def _scores(settings: SchemeSettings, updates: Updates, memory: Memory) -> PerDevice:
+    return reward_rates(updates.num_samples, settings.peers.iafl_equality)
+
+
 def _reward(settings: SchemeSettings, updates: Updates, moved: ServerStep, memory: Memory, key: Key) -> UpdatePerDevice:
     drawing, luck = jax.random.split(key)
-    rates = reward_rates(updates.num_samples, settings.peers.iafl_equality)
+    rates = _scores(settings, updates, memory)
     given = moved.copies + others_drawn(drawing, updates.arrived, rates) @ updates.rows
     recovers = jax.random.uniform(luck, updates.arrived.shape) < settings.peers.iafl_recovery
     return jnp.where(recovers[:, None], moved.model[None, :], given)
@@ -33,5 +37,6 @@ iafl = Scheme(
     noise_levels=no_levels,
     combine=_combine,
     reward=_reward,
+    scores=_scores,
     exchanges_gradients=False,
 )

@@ -20,7 +20,7 @@ from fairwave.policy.rows import cosines
 from fairwave.policy.rules.max_power import max_power as rule
 from fairwave.policy.updates import Updates
 from fairwave.schemes.scheme import Memory, Scheme, SchemeSettings, ServerStep
-from fairwave.types import Key, Params, UpdatePerDevice
+from fairwave.types import Key, Params, PerDevice, UpdatePerDevice
 
 
 def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tuple[Params, Memory]:
@@ -40,6 +40,11 @@ def _reward(settings: SchemeSettings, updates: Updates, moved: ServerStep, memor
     return moved.copies + own + largest_part(moved.step, of_the_best(reputation))
 
 
+def _scores(settings: SchemeSettings, updates: Updates, memory: Memory) -> PerDevice:
+    reputation: PerDevice = memory[0]
+    return reputation
+
+
 def _strangers(settings: SchemeSettings, num_devices: int, model: Params) -> Memory:
     return jnp.zeros(num_devices), jnp.ones(num_devices, bool), jnp.zeros((), int)
 
@@ -51,6 +56,7 @@ rffl = Scheme(
     noise_levels=no_levels,
     combine=_combine,
     reward=_reward,
+    scores=_scores,
     start=_strangers,
     exchanges_gradients=False,
     needs_every_device=True,

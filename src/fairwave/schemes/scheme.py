@@ -16,7 +16,7 @@ from fairwave.policy.deviation import NoiseLevels
 from fairwave.policy.rule import Rule
 from fairwave.policy.updates import Updates
 from fairwave.scenario.peers import Peers
-from fairwave.types import FlagPerDevice, Key, Params, Scalar, UpdatePerDevice
+from fairwave.types import FlagPerDevice, Key, Params, PerDevice, Scalar, UpdatePerDevice
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +86,8 @@ Start: TypeAlias = Callable[[SchemeSettings, int, Params], Memory]
 """From the number of devices and the access point's first model to what is remembered before the first round."""
 Reward: TypeAlias = Callable[[SchemeSettings, Updates, ServerStep, Memory, Key], UpdatePerDevice]
 """From all devices' updates and the step that they gave to the copies that devices get."""
+ContributionScores: TypeAlias = Callable[[SchemeSettings, Updates, Memory], PerDevice]
+"""From all devices' updates and what is remembered after the round to what each device's contribution is taken for."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +109,8 @@ class Scheme:
     """Its way to combine begins with `settings.aggregate`, so that a robust aggregator can replace the mean there."""
     reward: Reward | None = None
     """For all devices: the copies that they get; left out, everybody gets the access point's model, with noise."""
+    scores: ContributionScores | None = None
+    """For all devices: what rewards go by, in any unit; left out, the scheme has no scores of its own."""
     start: Start = lambda settings, num_devices, model: ()
     """What is remembered before the first round; left out, nothing ever is."""
     same_noise_for_all: bool = False
