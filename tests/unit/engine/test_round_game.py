@@ -50,7 +50,7 @@ def by_hand(params: list[dict[str, np.ndarray]], inputs: np.ndarray, labels: np.
 @pytest.mark.parametrize("measure", ["loss", "accuracy"])
 def test_the_worth_of_every_coalition_is_that_of_a_plain_network(data: DataSet, measure: str):
     cell, seen = looked_at(data)
-    last = seen[-1]
+    last = seen[0]  # later the model has nothing left to learn here
     updates = received_updates(cell.access_point, last, (data.test_inputs[:40], data.test_labels[:40]))
     held_out = (data.test_inputs[40:], data.test_labels[40:])
     params = last.server.global_params
