@@ -100,7 +100,7 @@ def test_figures_are_drawn_from_the_run(filler, results, tmp_path):
     assert "path loss (dB)" in (tmp_path / "energy.svg").read_text("utf-8")
 
 
-@pytest.mark.parametrize("page", ["frontier", "external"])
+@pytest.mark.parametrize("page", ["frontier", "external", "contribution"])
 def test_measured_tables_are_what_their_rows_say(page):
     command = [sys.executable, ROOT / "docs" / f"{page}.py", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -212,6 +212,45 @@ def best_response(
     typer.echo(f"report: {page}")
 
 
+@app.command()
+def contribution(
+    scenarios: Annotated[str, typer.Option(help="Presets or files, comma-separated.")] = "paper-clean,fair",
+    rounds: Rounds = 8,
+    every: Annotated[int, typer.Option(help="Rounds from one game to the next; the first round is one.")] = 2,
+    samples: Annotated[int, typer.Option(help="Test samples that the worth of coalitions is measured on.")] = 500,
+    utility: Annotated[
+        str, typer.Option(help="What worth is: fall of the 'loss', or rise of the 'accuracy'.")
+    ] = "loss",
+    between: Annotated[float, typer.Option(help="Estimates: worth of all below which a round is no game.")] = 0.0,
+    within: Annotated[float, typer.Option(help="Estimates: worth that an order may lack when it is cut short.")] = 0.0,
+    seeds: Seeds = "0..4",
+    overrides: Overrides = None,
+    out: Out = None,
+) -> None:
+    """Do scores know who contributes? Every rule's scores against the Shapley values of the same rounds.
+
+    Devices are alike, or differ in their labels, in how much data they hold, in wrong labels, or in effort; these are
+    the study's own, whatever the scenario says. With 12 devices or fewer the worth of all coalitions is computed; with
+    more, values are estimated. Runs one setting and seed after the other, each into a file, and goes on where it was
+    interrupted.
+
+    Example:  fairwave study contribution --scenarios paper-clean --set cell.num_devices=6 --seeds 0..2
+    """
+    from fairwave.cli.contribution_runs import contribution as answer
+
+    answer(
+        names_in(scenarios, []),
+        overrides or (),
+        seeds_in(seeds),
+        out,
+        rounds=rounds,
+        every=every,
+        samples=samples,
+        utility=utility,
+        truncations=(between, within),
+    )
+
+
 def _run(planned: Sequence[Job], folder: Path, workers: int | None) -> dict[str, xr.Dataset]:
     """All runs of a study; their results by name."""
     run_jobs(planned, folder, workers)

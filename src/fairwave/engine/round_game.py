@@ -22,9 +22,9 @@ from fairwave.engine.round import RoundAtServer
 from fairwave.engine.server import AccessPoint
 from fairwave.engine.server_steps import RoundAddress, ServerRules, Upload, judge, receive
 from fairwave.engine.state import ServerState
-from fairwave.learning.aggregate import aggregate
 from fairwave.learning.evaluate import accuracy, sample_losses
 from fairwave.learning.model import Model, Tree
+from fairwave.policy.performance_fairness import shares
 from fairwave.policy.updates import Updates
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Scalar
@@ -77,10 +77,11 @@ def _moved_models(
     samples: Samples,
 ) -> Float[Array, " coalition"]:
     """How good the model is once it is moved by the mean of each coalition's updates: the more the better."""
-    each = jax.vmap(ravel_pytree(params)[1])(updates.rows)
+    flat, unravel = ravel_pytree(params)
 
     def one(members: Bool[Array, " device"]) -> Scalar:
-        moved = aggregate(params, each, members & updates.arrived)
+        weights = shares((members & updates.arrived) * 1.0).astype(flat.dtype)
+        moved = unravel(flat + weights @ updates.rows)
         if measure == "accuracy":
             return accuracy(model, moved, *samples)
         return -jnp.mean(sample_losses(model, moved, *samples))
