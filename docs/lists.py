@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 
 from fairwave.extensions import AGGREGATORS, BEHAVIOURS, DATA, DEFENCES, PRIVACY_MODES, SCHEMES
+from fairwave.studies.contribution_scores import SCORE_RULES
 
 DOCS = Path(__file__).parent
-FILES = (DOCS / "schemes.md", DOCS / "adversaries.md", DOCS / "privacy.md", DOCS / "data.md")
+FILES = tuple(DOCS / f"{page}.md" for page in ("schemes", "adversaries", "privacy", "data", "contribution"))
 PLACE = re.compile(r"(<!-- list: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -21,6 +22,8 @@ def table(name: str) -> str:
     """One list as a table."""
     if name == "not_private":
         return _not_private()
+    if name == "score_rules":
+        return _as_table(["Name", "What it looks at"], [[f"`{rule.name}`", rule.summary] for rule in SCORE_RULES])
     members = {
         "schemes": SCHEMES,
         "behaviours": BEHAVIOURS,

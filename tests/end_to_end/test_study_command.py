@@ -124,3 +124,35 @@ def test_attacks_through_the_command_and_what_is_done_is_not_repeated(tmp_path: 
     lines = (folder / "attacks.csv").read_text("utf-8").splitlines()
     assert lines[0] == "attack,aggregator,seed,accuracy,backdoor_success" and len(lines) == 5
     assert lines[1].startswith("nobody,mean,0,0.") and lines[4].startswith("sign_flip,coordinate_median,0,0.")
+
+
+@pytest.mark.slow
+def test_contribution_goes_on_where_it_was(tmp_path: Path):
+    more = [
+        "--scenarios",
+        "paper-clean",
+        "--seeds",
+        "0",
+        "--rounds",
+        "2",
+        "--samples",
+        "40",
+        "--out",
+        str(tmp_path),
+        *as_options((*SOFTMAX_MNIST, "defences.validation_samples=40")),
+    ]
+    command = [sys.executable, "-m", "fairwave", "study", "contribution", *more]
+    first = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
+    assert first.returncode == 0, first.stderr
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/seed-0.json")}
+    assert len(kept) == 5 and "leave_one_out" in first.stdout and "Closest to the Shapley values" in first.stdout
+    lost = tmp_path / "paper-clean-wrong_labels" / "seed-0.json"
+    content = lost.read_bytes()
+    lost.unlink()
+    again = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
+    assert again.returncode == 0 and again.stdout == first.stdout and lost.read_bytes() == content
+    assert all(path.stat().st_mtime_ns == when for path, when in kept.items() if path != lost)
+    other = subprocess.run([*command, "--every", "1"], capture_output=True, text=True, env=os.environ, check=False)
+    assert other.returncode == 5 and "holds games of every 2, not 1" in other.stderr
+    wrong = subprocess.run([*command, "--utility", "joy"], capture_output=True, text=True, env=os.environ, check=False)
+    assert wrong.returncode == 2 and "--utility joy: unknown" in wrong.stderr

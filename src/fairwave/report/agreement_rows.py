@@ -71,8 +71,8 @@ def agreement_sheet(rows: Sequence[Agreement], scenario: str) -> Sheet:
     """Rules by settings, for one scenario."""
     own = [row for row in rows if row.scenario == scenario]
     settings, rules = in_order(own, "setting"), in_order(own, "rule")
-    cells = [[rule, *(in_words(over_seeds(own, setting, rule)) for setting in settings)] for rule in rules]
     seeds = len({row.seed for row in own})
+    cells = [[rule, *(in_words(over_seeds(own, setting, rule), seeds) for setting in settings)] for rule in rules]
     spread = f", with 95 % intervals over {seeds} seeds" if seeds > 1 else ", of one seed"
     return Sheet(
         f"contribution-{scenario}",
@@ -112,6 +112,8 @@ def in_order(rows: Sequence[Agreement], field: str) -> list[str]:
     return list(dict.fromkeys(str(getattr(row, field)) for row in rows))
 
 
-def in_words(value: Interval) -> str:
-    """A correlation and its interval."""
-    return NO_ORDER if np.isnan(value.mean) else with_interval(value, 2)
+def in_words(value: Interval, seeds: int) -> str:
+    """A correlation and its interval, and of how many seeds, where a rule has no order in some."""
+    if np.isnan(value.mean):
+        return NO_ORDER
+    return with_interval(value, 2) + (f" ({value.count} of {seeds} seeds)" if value.count < seeds else "")

@@ -47,9 +47,9 @@ class ContributionSetting:
     """The scenario with devices that differ so."""
 
 
-def _split(law: Partition) -> Callable[[Scenario], Scenario]:
+def _split(law: Partition, **more: object) -> Callable[[Scenario], Scenario]:
     return lambda scenario: scenario.model_copy(
-        update={"data": scenario.data.model_copy(update={"partition": law, "samples_per_device": None})}
+        update={"data": scenario.data.model_copy(update={"partition": law, **more})}
     )
 
 
@@ -72,7 +72,11 @@ def _with(scenario: Scenario, *entries: Adversary) -> Scenario:
 SETTINGS = (
     ContributionSetting("iid", _split(Iid(law="iid"))),
     ContributionSetting("label_skew", _split(Dirichlet(law="dirichlet", alpha=SKEW))),
-    ContributionSetting("unequal_data", _split(QuantitySkew(law="quantity", alpha=QUANTITY))),
+    ContributionSetting(
+        # Devices hold all samples of their shares: a limit would make them equal again.
+        "unequal_data",
+        _split(QuantitySkew(law="quantity", alpha=QUANTITY), samples_per_device=None, refreshed_samples=0),
+    ),
     ContributionSetting("wrong_labels", _wrong_labels),
     ContributionSetting("unequal_effort", _unequal_effort),
 )

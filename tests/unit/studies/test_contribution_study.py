@@ -70,7 +70,8 @@ def test_every_setting_changes_what_it_says():
     assert [entry.behaviour for entry in flipped] == ["label_flip"] and flipped[0].devices == (1, 4, 7)
     efforts = changed["unequal_effort"].cheating.adversaries
     assert [entry.devices[0] for entry in efforts] == [1, 3, 5, 7, 9]
-    assert all(each.data.samples_per_device is None for each in changed.values())
+    held = {name: each.data.samples_per_device for name, each in changed.items()}
+    assert held.pop("unequal_data") is None and set(held.values()) == {900}
 
 
 def test_rules_are_those_of_the_package(saboteurs: PlayedGames):
@@ -142,6 +143,8 @@ def test_rows_become_a_table_a_file_and_a_page(tmp_path: Path):
     # Two seeds: half the interval is 12.706 times 0.05.
     assert list(sheet.rows[0]) == ["literal", "0.15 ± 0.64", "0.15 ± 0.64"]
     assert sheet.rows[2][1] == "no order"
+    some = [row._replace(correlation=0.5) if row[2:4] == ("iafl", 1) else row for row in ROWS]
+    assert agreement_sheet(some, "paper-clean").rows[2][1] == "0.50 (1 of 2 seeds)"
     best, mean = best_rule(ROWS, "paper-clean", AGAIN)
     assert best == "update" and mean == pytest.approx(0.65)
     page = write_contribution(ROWS, {"literal": "cosine < 1"}, AGAIN, "about", tmp_path)
