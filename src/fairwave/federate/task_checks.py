@@ -75,7 +75,15 @@ _LATER = {
         "second_moment_decay",
         "adaptive_tau",
     ),
-    "defences": ("aggregator", "attacker_share", "reference_steps", "false_alarm"),
+    "defences": (
+        "aggregator",
+        "attacker_share",
+        "bounding_ratio",
+        "bounding_length",
+        "bounding_noise",
+        "reference_iterations",
+        "false_alarm",
+    ),
 }
 """Parameters that scenarios did not have at first: at their defaults they are left out, so that federations go on."""
 

@@ -280,6 +280,15 @@ class Scenario(Group):
         return self
 
     @model_validator(mode="after")
+    def _training_answers_its_copy(self) -> Scenario:
+        if self.privacy.similarity == "training" and self.learning.gradient_exchange:
+            raise ValueError(
+                "privacy.similarity 'training' looks for how training takes back the noise in a device's copy, which "
+                "learning.gradient_exchange subtracts; set gradient_exchange to false, or choose another similarity"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _global_problem_stays_the_same(self) -> Scenario:
         if self.run.global_accuracy is not None and self.data.refreshed_samples:
             raise ValueError(

@@ -10,6 +10,7 @@ from jax.flatten_util import ravel_pytree
 
 from fairwave import load_scenario, simulate
 from fairwave.engine.reference_training import ReferenceTraining, reference_directions, reference_training
+from fairwave.errors import ScenarioError
 from fairwave.learning.local import train, update_of
 from fairwave.learning.loss import Samples
 from fairwave.learning.models import model_of
@@ -19,7 +20,7 @@ from fairwave.scenario.parameters import Scenario
 SMALL = [
     *("learning.model=softmax", "learning.layer_sizes=[784, 10]", "learning.learning_rate=0.5"),
     "learning.gradient_exchange=false",
-    *("learning.batch_size=16", "defences.reference_steps=10", "defences.validation_samples=200"),
+    *("learning.batch_size=16", "defences.reference_iterations=10", "defences.validation_samples=200"),
     *("privacy.similarity=training", "privacy.similarity_memory=0.9", "data.samples_per_device=200"),
 ]
 
@@ -31,7 +32,9 @@ def scenario() -> Scenario:
 
 @pytest.fixture(scope="module")
 def reference(scenario: Scenario) -> ReferenceTraining:
-    return reference_training(scenario, model_of(scenario.learning))
+    found = reference_training(scenario, model_of(scenario.learning))
+    assert found is not None
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +69,8 @@ def test_directions_are_those_of_local_training(
     samples = Samples(*held, jnp.arange(50), jnp.asarray(50))
 
     def trained(start: object, part: int, steps: int) -> object:
-        key = jax.random.fold_in(jax.random.key(2), part)
-        rate, size = reference.learning_rate, reference.batch_size
+        key, learning = jax.random.fold_in(jax.random.key(2), part), reference.learning
+        rate, size = learning.learning_rate, learning.batch_size
         options = {"iterations": jnp.asarray(steps), "batch_size": size, "learning_rate": rate}
         return train(reference.model, start, None, samples, key=key, **options)
 
@@ -76,6 +79,11 @@ def test_directions_are_those_of_local_training(
     found = directions(reference, held, np.zeros((1, 7850)))
     np.testing.assert_allclose(found[1, 0], late, atol=1e-6)
     np.testing.assert_array_equal(found[0, 0], 0.0)  # a copy without noise leaves nothing to respond to
+
+
+def test_an_exchange_of_gradients_takes_the_answer_away() -> None:
+    with pytest.raises(ScenarioError, match="gradient_exchange to false"):
+        load_scenario("small", ["privacy.similarity=training", "learning.gradient_exchange=true"])
 
 
 def test_who_does_not_train_deviates_and_who_trains_does_not(scenario: Scenario) -> None:
