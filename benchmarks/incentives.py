@@ -30,17 +30,13 @@ KNOWN = {
     "replay of the last update": (("replay", 1.0),),
     "first update, a tenth, and noise": (NOTHING, ("adds_first_update", 0.1), ("adds_noise", 1.0)),
     "way since the start, and noise": (NOTHING, ("adds_path", 0.3), ("adds_noise", 0.95)),
-    "a tenth of the work": (("fewer_iterations", 0.1),),
     "a tenth of the work, scaled up": (("fewer_iterations", 0.1), ("scaled", 3.16)),
     "a tenth of the work, and noise": (("fewer_iterations", 0.1), ("adds_noise", 0.95)),
 }
 FRESH = {
     "last update, half, and noise": (NOTHING, ("adds_last_update", 0.5), ("adds_noise", 0.87)),
-    "first update, a third, and noise": (NOTHING, ("adds_first_update", 0.33), ("adds_noise", 0.94)),
     "last change of the copy, and noise": (NOTHING, ("adds_echo", 0.5), ("adds_noise", 0.87)),
-    "echo of the model": (("echo_model", 1.0),),
     "noise alone": (("noise_update", 1.0),),
-    "noise that fades": (("disguised", 1.0),),
     "a tenth of the work, first update, noise": (
         ("fewer_iterations", 0.1),
         ("adds_first_update", 0.1),

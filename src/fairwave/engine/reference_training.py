@@ -14,6 +14,7 @@ from fairwave.learning.local import train, update_of
 from fairwave.learning.loss import Samples
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.optimizer import optimizer_of, rate_in
+from fairwave.policy.rows import lengths
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.scenario.learning_parameters import Learning
 from fairwave.scenario.parameters import Scenario
@@ -82,8 +83,8 @@ def reference_directions(
     held: OwnSamples,
     key: Key,
     round_index: Count,
-) -> Float[Array, "test device param"]:
-    """For each copy, where training takes its noise back, and where the late iterations go.
+) -> tuple[Float[Array, "test device param"], Float[Array, "test device"]]:
+    """For each copy, where training takes its noise back, and where the late iterations go; and how far it goes there.
 
     The first is half the difference between training from the copy and from the copy with the opposite noise, on the
     same batches. Whatever training does from any bad copy, such as learning the classes anew, is in both and cancels;
@@ -101,12 +102,15 @@ def reference_directions(
         end = ravel_pytree(training.trained(midway, held, second, training.iterations - early, round_index))[0]
         return end - start, end - ravel_pytree(midway)[0]
 
-    def one(copy: Params) -> tuple[Params, Params]:
+    def one(copy: Params) -> tuple[Array, Array]:
         noise = copy - flat
         (whole, late), (opposite, _) = moved(flat + noise), moved(flat - noise)
-        return _beside(0.5 * (whole - opposite), noise), _beside(late, noise)
+        directions = jnp.stack([_beside(0.5 * (whole - opposite), noise), _beside(late, noise)])
+        length = lengths(directions)
+        return directions, jnp.where(length > 0.0, directions @ whole / jnp.where(length > 0.0, length, 1.0), 0.0)
 
-    return jnp.stack(jax.lax.map(one, copies, batch_size=AT_A_TIME))
+    directions, reached = jax.lax.map(one, copies, batch_size=AT_A_TIME)
+    return jnp.moveaxis(directions, 1, 0), reached.T
 
 
 def _beside(direction: Params, noise: Params) -> Params:

@@ -34,7 +34,7 @@ from fairwave.learning.model import Model, Tree, flat_rows
 from fairwave.policy.contribution import Score
 from fairwave.policy.deviation import released_copy, score_devices
 from fairwave.policy.repetition import Repetition, after_updates, repeats
-from fairwave.policy.training_evidence import Evidence, evidence, evidence_deviation, pooled
+from fairwave.policy.training_evidence import Evidence, RoundEvidence, evidence_deviation, pooled, round_evidence
 from fairwave.policy.updates import ServerKnowledge, Updates
 from fairwave.privacy.central_release import fill_up
 from fairwave.privacy.fluctuation import sensitivity_factor
@@ -247,7 +247,7 @@ def _score_by_evidence(
     rules: ServerRules,
     server: ServerState,
     received: Updates,
-    shown: Float[Array, "test participant"],
+    shown: RoundEvidence,
     verdict: Verdict,
 ) -> Scores:
     """A deviation from what everybody's updates prove so far.
@@ -256,9 +256,10 @@ def _score_by_evidence(
     """
     chosen, caught = received.devices, received.arrived & verdict.caught
     memory = rules.privacy.similarity_memory
-    counted = received.arrived & jnp.all(jnp.isfinite(shown), axis=0)
+    counted = received.arrived & jnp.all(jnp.isfinite(shown.found), axis=0)
+    proved = dataclasses.replace(shown, found=jnp.where(counted & ~caught, shown.found, 0.0))
     past = jax.tree.map(lambda leaf: leaf[:, chosen], server.evidence)
-    now = pooled(past, jnp.where(counted & ~caught, shown, 0.0), counted, memory)
+    now = pooled(past, proved, counted, memory)
     evidence: Evidence = jax.tree.map(lambda old, new: old.at[:, chosen].set(new), server.evidence, now)
     sent = jax.tree.map(lambda leaf: leaf[chosen], server.repetition)
     again = after_updates(sent, received.rows, received.arrived, memory)
@@ -282,16 +283,16 @@ def _evidence(
     arrivals: Arrivals,
     address: RoundAddress,
     samples: tuple[Array, Array] | None,
-) -> Float[Array, "test participant"] | None:
+) -> RoundEvidence | None:
     """Evidence of the work in each update, by what the access point's own training from the same copy gives."""
     if rules.reference is None or samples is None or not scores_by_training(rules.privacy):
         return None
     copies = flat_rows(server.copies.of_devices)[0][arrivals.devices]
     key, index = address.key(Stream.REFERENCE), address.round_index
-    directions = reference_directions(rules.reference, server.global_params, copies, samples, key, index)
-    shown = jax.vmap(lambda towards: evidence(rows, towards))(directions)
+    directions, reached = reference_directions(rules.reference, server.global_params, copies, samples, key, index)
+    shown = round_evidence(rows, directions, reached, arrivals.arrived)
     # A late update was trained from an older copy than this one: it proves nothing either way.
-    return jnp.where(arrivals.age == 0, shown, jnp.nan)
+    return dataclasses.replace(shown, found=jnp.where(arrivals.age == 0, shown.found, jnp.nan))
 
 
 def overwrite(rules: ServerRules, new: Aggregated, address: RoundAddress) -> Aggregated:

@@ -18,6 +18,9 @@ from fairwave.types import FlagPerDevice, PerDevice, UpdatePerDevice
 LIMIT = 4.5
 """Standard deviations of pooled repetition that chance does not reach: once in 300,000 honest rounds."""
 
+MOST = LIMIT
+"""The most that one round counts, so that a device that stops is not held to it for long."""
+
 
 class Repetition(eqx.Module):
     """What every device has sent, and how much of it it has sent again."""
@@ -43,7 +46,7 @@ def after_updates(past: Repetition, updates: UpdatePerDevice, counted: FlagPerDe
     usual = jnp.nan_to_num(jnp.nanmedian(jnp.where(judged, again, jnp.nan)))
     return Repetition(
         sent=past.sent + jnp.where(counted[:, None], updates, 0.0).astype(past.sent.dtype),
-        excess=jnp.where(judged, memory * past.excess + again - usual, past.excess),
+        excess=jnp.where(judged, memory * past.excess + jnp.minimum(again - usual, MOST), past.excess),
         variance=jnp.where(judged, memory**2 * past.variance + 1.0, past.variance),
     )
 

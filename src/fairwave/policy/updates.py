@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from fairwave.policy.training_evidence import RoundEvidence
 from fairwave.types import FlagPerDevice, Params, PerDevice, UpdatePerDevice
 
 
@@ -41,7 +42,7 @@ class Updates(eqx.Module):
     """By how much each update alone lowers the loss on the access point's own samples; NaN where it has none."""
     accuracy: PerDevice
     """The accuracy of the model moved by each update alone, on those samples; NaN where it has none."""
-    evidence: Float[Array, "test participant"] | None = None
+    evidence: RoundEvidence | None = None
     """Evidence of the work in each update; None where devices are not scored by it."""
     knowledge: ServerKnowledge | None = None
     """What the access point knows beside them; None where no defence is in use."""
