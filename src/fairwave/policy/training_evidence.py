@@ -101,7 +101,7 @@ def pooled(past: Evidence, current: RoundEvidence, counted: FlagPerDevice, memor
     Devices go less far than the access point, whose samples are few and its own. By how much is the same for all of
     them, and the median of all tells.
     """
-    asked = counted & (current.foreseen > 0.0)
+    asked = counted[None, :] & (current.foreseen > 0.0)
     reached = jnp.where(asked, current.found / jnp.where(asked, current.foreseen, 1.0), jnp.nan)
     reliability = jnp.nan_to_num(jnp.nanmedian(reached, axis=1, keepdims=True))
     usual = jnp.maximum(reliability * current.foreseen, 0.0)

@@ -18,10 +18,13 @@ from fairwave.policy.training_evidence import (
     RESPONSE,
     SPREAD,
     TOLERANCE,
+    Evidence,
+    RoundEvidence,
     evidence,
     evidence_deviation,
     no_evidence,
     pooled,
+    round_evidence,
     round_weight,
     work_share,
 )
@@ -119,12 +122,18 @@ def test_few_steps_show_in_the_late_direction(rounds: Rounds) -> None:
     assert share[LATE_STEPS] < 0.5
 
 
+def one_more(pool: Evidence, found: np.ndarray, there: jax.Array, memory: float, foreseen: float = 4.0) -> Evidence:
+    """Evidence after a round in which the same is foreseen for all."""
+    shown = jnp.asarray(found)
+    return pooled(pool, RoundEvidence(shown, jnp.full_like(shown, foreseen)), there, memory)
+
+
 def after(current: np.ndarray, memory: float = 0.9) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Deviations after rounds of evidence (round, test, device), and the pooled share and error."""
     pool = no_evidence(current.shape[2])
     everybody = jnp.ones(current.shape[2], bool)
     for each in current:
-        pool = pooled(pool, jnp.asarray(each), everybody, memory)
+        pool = one_more(pool, each, everybody, memory)
     share, error = work_share(pool)
     deviation = evidence_deviation(pool, everybody, jnp.zeros(current.shape[2]), 0.01)
     return np.asarray(deviation), np.asarray(share), np.asarray(error)
@@ -168,6 +177,42 @@ def test_deviation_falls_with_effort() -> None:
     assert np.all(np.diff(deviation) <= 0.0)
 
 
+def test_more_is_asked_of_a_noisier_copy() -> None:
+    """Three times the noise in a copy, three times the answer of full work: the same share of it."""
+    foreseen = jnp.array([4.0] * 8 + [12.0] * 2)[None, :] * jnp.ones((2, 1))
+    full = pooled(no_evidence(10), RoundEvidence(0.5 * foreseen, foreseen), jnp.ones(10, bool), 0.9)
+    np.testing.assert_allclose(work_share(full)[0], 1.0, rtol=1e-6)
+    lazy = (0.5 * foreseen).at[:, -1].set(2.0)  # what would be full work from a usual copy
+    part = pooled(no_evidence(10), RoundEvidence(lazy, foreseen), jnp.ones(10, bool), 0.9)
+    np.testing.assert_allclose(work_share(part)[0][:, -1], 1.0 / 3.0, rtol=1e-6)
+
+
+def test_what_is_foreseen_is_in_the_noise_of_the_median_update(rounds: Rounds) -> None:
+    """Whoever sends ten times its update is not asked for less, and shows no more."""
+    updates, directions = rounds.trained(STEPS), rounds.directions
+    reached = np.ones(directions.shape[:2])
+    there = np.ones(rounds.count, bool)
+    plain = round_evidence(jnp.asarray(updates), jnp.asarray(directions), jnp.asarray(reached), jnp.asarray(there))
+    updates[0] *= 10.0
+    longer = round_evidence(jnp.asarray(updates), jnp.asarray(directions), jnp.asarray(reached), jnp.asarray(there))
+    for one, other in ((plain.found, longer.found), (plain.foreseen, longer.foreseen)):
+        np.testing.assert_allclose(one, other, rtol=1e-3)
+    noise = np.median(np.linalg.norm(updates, axis=1)) / SIZE**0.5
+    np.testing.assert_allclose(longer.foreseen, 1.0 / noise, rtol=1e-5)
+
+
+def test_few_steps_answer_too_well() -> None:
+    """Twice the answer to the noise and half of the late steps: a quarter of full work, not a half."""
+    found = np.full((10, 2, 10), 8.0)
+    found[:, RESPONSE, 0], found[:, LATE_STEPS, 0] = 16.0, 4.0
+    deviation, share, error = after(found)
+    late_error = (error[LATE_STEPS, 0] ** 2 + (0.25 * error[RESPONSE, 0]) ** 2) ** 0.5 / 2.0
+    threshold = 1.0 - TOLERANCE + stats.norm.ppf(0.01) * late_error
+    np.testing.assert_allclose(share[:, 0], [2.0, 0.5], rtol=1e-6)
+    assert deviation[0] == pytest.approx(1.0 - 0.25 / threshold, rel=1e-4)
+    np.testing.assert_array_equal(deviation[1:], 0.0)
+
+
 def test_weak_evidence_accuses_nobody() -> None:
     draws = np.random.default_rng(5)
     deviation, *_ = after(draws.normal(loc=0.05, size=(3, 2, 10)))
@@ -175,9 +220,9 @@ def test_weak_evidence_accuses_nobody() -> None:
 
 
 def test_whoever_is_absent_keeps_what_it_has() -> None:
-    pool = pooled(no_evidence(3), jnp.full((2, 3), 2.0), jnp.ones(3, bool), 0.9)
+    pool = one_more(no_evidence(3), np.full((2, 3), 2.0), jnp.ones(3, bool), 0.9)
     there = jnp.array([True, False, True])
-    later = pooled(pool, jnp.full((2, 3), 3.0), there, 0.9)
+    later = one_more(pool, np.full((2, 3), 3.0), there, 0.9)
     before, now = jax.tree.leaves(pool), jax.tree.leaves(later)
     assert all(bool(jnp.all(old[:, 1] == new[:, 1])) for old, new in zip(before, now, strict=True))
     deviation = evidence_deviation(later, there, jnp.array([0.0, 0.7, 0.0]), 0.01)
