@@ -239,27 +239,43 @@ def test_what_is_used_of_flower_is_as_it_was() -> None:
 
 
 PARENT = """
-import subprocess, sys, time
+import sys, time
 from pathlib import Path
-from fairwave.federate.watchdog import Watchdog
-watchdog = Watchdog(Path(sys.argv[1]))
-child = subprocess.Popen(["sleep", "300"], start_new_session=True)
-watchdog.watch(child.pid)
-print(child.pid, flush=True)
-time.sleep(300)
+from fairwave.federate.agreement import Agreement
+from fairwave.federate.loopback import Loopback
+from fairwave.federate.settings import Settings
+from tests.federate.parties import tiny
+
+class Asleep(Loopback):
+    def _prepare(self):
+        (self.secrets / "node.key").write_text("private")
+
+    def start_superlink(self):
+        self.superlink = self._started(["/bin/sleep", "60"], "superlink.log")
+
+    def start_node(self, device):
+        self.nodes[device] = self._started(["/bin/sleep", "60"], "node.log")
+
+with Asleep(Agreement(tiny(), Settings()), Path(sys.argv[1]), "test") as network:
+    print(network.superlink.pid, *(node.pid for node in network.nodes.values()), flush=True)
+    time.sleep(60)
 """
 
 
 def test_a_killed_program_leaves_neither_programs_nor_keys(tmp_path: Path) -> None:
-    secrets = tmp_path / "secrets"
-    secrets.mkdir()
-    (secrets / "node.key").write_text("private")
-    with subprocess.Popen([sys.executable, "-c", PARENT, str(secrets)], stdout=subprocess.PIPE, text=True) as parent:
+    """`federate local`, with programs that only sleep in the place of the SuperLink and three devices."""
+    temporary, own = tmp_path / "temporary", {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    temporary.mkdir()
+    command = [sys.executable, "-c", PARENT, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own) as parent:
         assert parent.stdout is not None
-        child = int(parent.stdout.readline())
+        programs = [int(word) for word in parent.stdout.readline().split()]
+        assert len(programs) == 4 and len(list(temporary.rglob("node.key"))) == 1
         os.kill(parent.pid, signal.SIGKILL)
     end = time.monotonic() + 30.0
-    while (secrets.exists() or Path(f"/proc/{child}").exists()) and time.monotonic() < end:
+    while time.monotonic() < end and (
+        any(temporary.iterdir()) or any(Path(f"/proc/{pid}").exists() for pid in programs)
+    ):
         time.sleep(0.05)
-    assert not secrets.exists()
-    assert not Path(f"/proc/{child}/exe").exists()
+    assert not list(temporary.iterdir())
+    assert not any(Path(f"/proc/{pid}/exe").exists() for pid in programs)
