@@ -28,6 +28,8 @@ pytestmark = [
 MANY = 520
 """Connections of one stranger: as many as locked everybody out of a gate without limits."""
 PATIENCE_S = 3.0
+SLOW_HEADER = f"POST {POLL} HTTP/1.1\r\nHost: localhost\r\n".encode()
+SLOW_BODY = SLOW_HEADER + b"Content-Length: 100000\r\n\r\nA"
 
 
 @pytest.fixture
@@ -46,21 +48,25 @@ def test_large_bodies_never_reach_the_superlink(gate: Gate) -> None:
     assert gate.upstream.bytes == five
 
 
-@pytest.mark.parametrize(
-    "beginning",
-    [
-        f"POST {POLL} HTTP/1.1\r\nHost: localhost\r\n".encode(),
-        f"POST {POLL} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nA".encode(),
-    ],
-    ids=["slow header", "slow body"],
-)
+@pytest.mark.parametrize("beginning", [SLOW_HEADER, SLOW_BODY], ids=["slow header", "slow body"])
 def test_slow_connections_lock_nobody_out(gate: Gate, beginning: bytes) -> None:
     held = [*gate.stall(STRANGER, beginning, MANY), *gate.stall(OTHER_STRANGER, beginning, MANY)]
     try:
         begun = time.monotonic()
         assert gate.ask(HONEST) == 200
         assert time.monotonic() - begun < PATIENCE_S
-        assert gate.upstream.requests == 1  # what is not whole waits in the gate
+        assert (gate.upstream.connections, gate.upstream.requests) == (1, 1)  # what is not whole waits in the gate
+    finally:
+        for connection in held:
+            connection.close()
+
+
+def test_one_address_has_a_bounded_number_of_requests_under_way(gate: Gate) -> None:
+    """Slow bodies of one stranger are refused beyond that number; those that are held are the stranger's own."""
+    held = gate.stall(STRANGER, SLOW_BODY, 40)
+    try:
+        assert gate.ask(STRANGER) == 429
+        assert gate.ask(HONEST) == 200
     finally:
         for connection in held:
             connection.close()
