@@ -14,6 +14,7 @@ from flwr.clientapp import ClientApp
 from fairwave.errors import FederationError
 from fairwave.federate import in_process, messaging
 from fairwave.federate.flower_records import ANSWER, ARRAYS, FLAT, TELEMETRY
+from fairwave.federate.log_reader import lines_of
 from fairwave.learning.named_arrays import NamedArrays
 from fairwave.runs.faults import Fault
 from tests.federate.parties import REPEATABLE, Meddle, Outcome, close, federated, model_of_round, named, tiny
@@ -204,6 +205,28 @@ def test_silence_until_the_deadline_is_counted(tmp_path: Path, monkeypatch: pyte
 
 def _is_culprits(reply: Message) -> bool:
     return reply.metadata.group_id == str(ROUND) and reply.metadata.src_node_id == 1_000 + CULPRIT
+
+
+def test_a_device_that_is_away_for_a_round_is_named_and_does_not_count_as_one_that_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, away = in_process.LocalGrid.get_node_ids, [False]
+
+    def come_and_go(honest: ClientApp, message: Message, context: Context) -> Message:
+        if _trains(message):
+            away[0] = int(message.metadata.group_id) == ROUND - 1
+        return honest(message, context)
+
+    def connected(self: in_process.LocalGrid) -> list[int]:
+        return [node for node in there(self) if not (away[0] and node == 1_000 + CULPRIT)]
+
+    monkeypatch.setattr(in_process.LocalGrid, "get_node_ids", connected)
+    held = federated(tiny(), tmp_path / "run", meddle=come_and_go)
+    assert held.records[ROUND]["participating"].tolist() == [True, False, True]
+    lines = list(lines_of(tmp_path / "run"))
+    assert [line["answered"] for line in lines if line["event"] == "round"] == [[0, 1, 2], [0, 2], [0, 1, 2]]
+    told = [(line["event"], line["device"]) for line in lines if line["event"] in ("joined", "left")]
+    assert told == [("joined", 0), ("joined", 1), ("joined", 2), ("left", CULPRIT), ("joined", CULPRIT)]
 
 
 def test_too_few_answers_stop_the_federation_and_lose_nothing(tmp_path: Path) -> None:

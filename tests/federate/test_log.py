@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fairwave.cli.fleet_command import say_line
 from fairwave.errors import FairwaveError, FederationError, StoreError
 from fairwave.federate import log_reader
 from fairwave.federate.log_lines import in_words
@@ -45,9 +46,13 @@ HOSTILE = "\x1b[2J\x1b]0;mine\x07\x9b31m\r\n\u202eevil\x00"
         {"event": "no quorum", "round": 1, "phase": HOSTILE, "faults": {HOSTILE: [1]}},
     ],
 )
-def test_nothing_that_a_device_says_reaches_the_terminal_as_a_command(line: dict[str, object]) -> None:
+def test_nothing_that_a_device_says_reaches_the_terminal_as_a_command(
+    line: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
     said = in_words(line)
     assert said.isprintable()
+    say_line(line)
+    assert capsys.readouterr().err == f"{said}\n"
     assert "evil" in said and "[2J" in said  # it can be read, and does nothing
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 
 import jax
 import numpy as np
@@ -92,6 +93,13 @@ def test_a_true_is_no_number() -> None:
         answer_from_records(records)
 
 
+def _archive() -> bytes:
+    """What NumPy reads as a file of arrays, which has neither shape nor type."""
+    held = io.BytesIO()
+    np.savez(held, flat=HELD)
+    return held.getvalue()
+
+
 @pytest.mark.parametrize(
     "record",
     [
@@ -101,6 +109,7 @@ def test_a_true_is_no_number() -> None:
         ArrayRecord({"flat": Array(HELD), "more": Array(HELD)}),
         ArrayRecord({"flat": Array("float32", (9,), "numpy.ndarray", b"\x93NUMPY")}),
         ArrayRecord({"flat": Array("object", (1,), "numpy.ndarray", b"\x80\x04K\x01.")}),
+        ArrayRecord({"flat": Array("float32", (9,), "numpy.ndarray", _archive())}),
     ],
 )
 def test_arrays_that_cannot_be_read_are_refused(record: object) -> None:
@@ -117,9 +126,7 @@ def test_nothing_that_arrives_is_unpickled() -> None:
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return pytest.fail, ("code of the sender was run",)
 
-    from io import BytesIO
-
-    held = BytesIO()
+    held = io.BytesIO()
     np.save(held, np.array([Bomb()], dtype=object), allow_pickle=True)
     records = answer_to_records(Answer(1, Status.SENT, None, 60))
     records[ARRAYS] = ArrayRecord({"flat": Array("object", (1,), "numpy.ndarray", held.getvalue())})
