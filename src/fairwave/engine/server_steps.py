@@ -34,7 +34,14 @@ from fairwave.learning.model import Model, Tree, flat_rows
 from fairwave.policy.contribution import Score
 from fairwave.policy.deviation import released_copy, score_devices
 from fairwave.policy.repetition import Repetition, after_updates, repeats
-from fairwave.policy.training_evidence import Evidence, RoundEvidence, evidence_deviation, pooled, round_evidence
+from fairwave.policy.training_evidence import (
+    LATE_STEPS,
+    Evidence,
+    RoundEvidence,
+    evidence_deviation,
+    pooled,
+    round_evidence,
+)
 from fairwave.policy.updates import ServerKnowledge, Updates
 from fairwave.privacy.central_release import fill_up
 from fairwave.privacy.fluctuation import sensitivity_factor
@@ -262,7 +269,7 @@ def _score_by_evidence(
     now = pooled(past, proved, counted, memory)
     evidence: Evidence = jax.tree.map(lambda old, new: old.at[:, chosen].set(new), server.evidence, now)
     sent = jax.tree.map(lambda leaf: leaf[chosen], server.repetition)
-    again = after_updates(sent, received.rows, received.arrived, memory)
+    again = after_updates(sent, received.rows, shown.found[LATE_STEPS], received.arrived, memory)
     repetition: Repetition = jax.tree.map(lambda old, new: old.at[chosen].set(new), server.repetition, again)
     everybody = jnp.any(evidence.usual > 0.0, axis=0)
     deviation = evidence_deviation(evidence, everybody, server.deviation, rules.defences.false_alarm)
