@@ -77,7 +77,7 @@ def knowledge(**changes) -> DeviceKnowledge:
     draw = np.random.default_rng(1)
     vectors = {
         name: jnp.asarray(draw.normal(size=40), jnp.float32)
-        for name in ("received", "received_before", "honest", "sent_before")
+        for name in ("received", "received_before", "received_first", "honest", "sent_before", "sent_first")
     }
     given = {
         **vectors,

@@ -19,7 +19,13 @@ from fairwave.scenario.loading import load_scenario
 from tests.builders import WEATHER, weather_folder
 from tests.federate.parties import REPEATABLE, federated
 
-PRIVATE = ("learning.features=none", "privacy.clip_norm=5", "privacy.max_epsilon=50", "defences.use=[]")
+PRIVATE = (
+    "learning.features=none",
+    "privacy.clip_norm=5",
+    "privacy.max_epsilon=50",
+    "defences.use=[]",
+    "defences.validation_samples=50",
+)
 
 
 @pytest.mark.parametrize(

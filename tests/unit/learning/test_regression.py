@@ -75,7 +75,9 @@ def test_private_training_learns():
     """Noise on devices and in their copies costs some of the fit, and the error stays far below that of no model."""
     data = linear_data()
     private = ("privacy.clip_norm=5", "privacy.noise_multiplier=1", "privacy.max_epsilon=50", "learning.features=none")
-    chosen = scenario(*private, "data.samples_per_device=200", "defences.use=[]", preset="fair")
+    chosen = scenario(
+        *private, "data.samples_per_device=200", "defences.use=[]", "defences.validation_samples=100", preset="fair"
+    )
     results = fairwave.simulate(chosen, ["proposed"], rounds=3, data=data).results
     rmse, untrained = results["test_rmse"].values, float(np.sqrt(np.mean(data.test_labels**2)))
     assert (rmse < untrained / 3).all() and (rmse > 0.9 * least_squares(data)[1]).all()

@@ -33,7 +33,7 @@ def test_presets_differ_as_they_say():
     paper, clean, fair = (load_scenario(name) for name in ("paper", "paper-clean", "fair"))
     assert paper.privacy.local_noise and not clean.privacy.local_noise
     assert clean.model_copy(update={"privacy": paper.privacy}) == paper
-    assert (fair.privacy.mode, fair.privacy.similarity, fair.privacy.copies) == ("provable", "leave_one_out", "nested")
+    assert (fair.privacy.mode, fair.privacy.similarity, fair.privacy.copies) == ("provable", "training", "nested")
     assert fair.payload_bits() == 8 * (39_700 + 156)
     assert load_scenario("fair-mlp").payload_bits() == 109_386 * 8
     assert load_scenario("fair-mlp", ["learning.update_bits=8"]).payload_bits() == 8 * (109_386 + 428)
