@@ -85,12 +85,16 @@ def test_private_training_with_a_pull_agrees(scheme: str, first: str, tmp_path: 
 
 @pytest.mark.slow
 def test_features_momentum_and_a_decaying_rate_agree(tmp_path: Path) -> None:
-    """Devices compute their own features; the preset 'fair' also sends 8 bits."""
+    """Devices compute their own features; the preset 'fair' also sends 8 bits.
+
+    Features computed by one device alone differ in their last bit from those of all, which turns the rounding of a few
+    values to 8 bits the other way.
+    """
     features = ("learning.layer_sizes=[3969, 10]", "compute.bits_per_iteration=4e6", "privacy.max_epsilon=unset")
     training = ("learning.optimizer=momentum", "learning.rate_decay=0.8", "learning.learning_rate=2")
     order = tiny(*features, *training, preset="fair", rounds=3)
     store = federated(order, tmp_path / "run")
-    _agree(tmp_path / "run", store.records, order, frozenset({"loss", "received_loss", "update_norm"}))
+    _agree(tmp_path / "run", store.records, order, frozenset({"loss", "received_loss", "update_norm"}), turned=10)
 
 
 @pytest.mark.slow
@@ -132,13 +136,19 @@ def test_a_device_that_forgets_its_deviation_is_noticed(tmp_path: Path, monkeypa
         _agree(tmp_path / "run", stored, order)
 
 
-def _agree(folder: Path, stored: list[Arrays], order: Order, unreported: frozenset[str] = frozenset()) -> None:
+def _agree(
+    folder: Path, stored: list[Arrays], order: Order, unreported: frozenset[str] = frozenset(), turned: int = 0
+) -> None:
+    """Models, and all that is recorded; so many values of a model may be rounded the other way, by one step."""
     expected = simulated(order)
     assert len(stored) == len(expected)
     track = next(order.tracks())
     for number, (model, record) in enumerate(expected, start=1):
         tolerance = 0.0 if order.scenario.learning.update_bits == 8 else 1e-6
-        assert close(model_of_round(folder, number, track), model, tolerance)
+        held = model_of_round(folder, number, track)
+        differ = sum(np.count_nonzero(held[name] != model[name]) for name in held) if turned else 0
+        assert close(held, model, 0.1 if differ else tolerance) and differ <= turned
         for name in record.keys() - UNKNOWN - unreported:
             federated_value = np.asarray(stored[number - 1][name], float)
-            assert np.allclose(federated_value, record[name], rtol=1e-6, atol=1e-6, equal_nan=True), (number, name)
+            near = 1e-2 if differ else 1e-6
+            assert np.allclose(federated_value, record[name], rtol=near, atol=near, equal_nan=True), (number, name)
