@@ -8,13 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from fairwave.defences.defence import Defence, Verdict, knowledge_of
-from fairwave.policy.rows import lengths
+from fairwave.policy.rows import lengths, without_span
 from fairwave.policy.updates import Updates
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Params, UpdatePerDevice
-
-_NOTHING_NEW = 1e-4
-"""Share of a direction, beyond those before it, that is taken for rounding."""
 
 
 def _judge(settings: Defences, updates: Updates, verdict: Verdict) -> tuple[Updates, Verdict]:
@@ -22,29 +19,12 @@ def _judge(settings: Defences, updates: Updates, verdict: Verdict) -> tuple[Upda
     known = knowledge_of(updates)
 
     def one(update: Params, noise: Params, change: Params) -> Params:
-        return _off(update, (known.model, noise, change))
+        return without_span(update, (known.model, noise, change))
 
     remainder: UpdatePerDevice = jax.vmap(one)(updates.rows, known.copy_noise[0], known.copy_change)
     whole = lengths(updates.rows)
     new = jnp.where(whole > 0.0, lengths(remainder) / jnp.where(whole > 0.0, whole, 1.0), 0.0)
     return updates, dataclasses.replace(verdict, compared=remainder, credit=verdict.credit * new)
-
-
-def _off(vector: Params, directions: tuple[Params, ...]) -> Params:
-    """A vector without its part in the span of the directions."""
-    units: list[Params] = []
-    for direction in directions:
-        rest = _less(direction, units)
-        length, before = jnp.sqrt(jnp.sum(rest**2)), jnp.sqrt(jnp.sum(direction**2))
-        new = length > _NOTHING_NEW * before
-        units.append(jnp.where(new, rest / jnp.where(new, length, 1.0), 0.0))
-    return _less(vector, units)
-
-
-def _less(vector: Params, units: list[Params]) -> Params:
-    for unit in units:
-        vector = vector - (vector @ unit) * unit
-    return vector
 
 
 projection = Defence(

@@ -14,7 +14,7 @@ from fairwave.learning.local import train, update_of
 from fairwave.learning.loss import Samples
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.optimizer import optimizer_of, rate_in
-from fairwave.policy.rows import lengths
+from fairwave.policy.rows import lengths, without_span
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.scenario.learning_parameters import Learning
 from fairwave.scenario.parameters import Scenario
@@ -105,16 +105,9 @@ def reference_directions(
     def one(copy: Params) -> tuple[Array, Array]:
         noise = copy - flat
         (whole, late), (opposite, _) = moved(flat + noise), moved(flat - noise)
-        directions = jnp.stack([_beside(0.5 * (whole - opposite), noise), _beside(late, noise)])
+        directions = jnp.stack([without_span(each, (noise,)) for each in (0.5 * (whole - opposite), late)])
         length = lengths(directions)
         return directions, jnp.where(length > 0.0, directions @ whole / jnp.where(length > 0.0, length, 1.0), 0.0)
 
     directions, reached = jax.lax.map(one, copies, batch_size=AT_A_TIME)
     return jnp.moveaxis(directions, 1, 0), reached.T
-
-
-def _beside(direction: Params, noise: Params) -> Params:
-    """A direction without its part along the noise."""
-    squared = jnp.sum(noise**2)
-    along = jnp.where(squared > 0.0, (direction @ noise) / jnp.where(squared > 0.0, squared, 1.0), 0.0)
-    return direction - along * noise

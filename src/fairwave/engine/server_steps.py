@@ -299,7 +299,7 @@ def _evidence(
     directions, reached = reference_directions(rules.reference, server.global_params, copies, samples, key, index)
     shown = round_evidence(rows, directions, reached, arrivals.arrived)
     # A late update was trained from an older copy than this one: it proves nothing either way.
-    return dataclasses.replace(shown, found=jnp.where(arrivals.age == 0, shown.found, jnp.nan))
+    return dataclasses.replace(shown, found=jnp.where(arrivals.age == 0, jnp.nan_to_num(shown.found), jnp.nan))
 
 
 def overwrite(rules: ServerRules, new: Aggregated, address: RoundAddress) -> Aggregated:

@@ -31,9 +31,9 @@ class Repetition(eqx.Module):
     """What every device has sent, and how much of it it has sent again."""
 
     sent: UpdatePerDevice
-    """The sum of each device's updates."""
+    """The sum of each device's updates, each at length 1: no long one hides the others."""
     learned: PerDevice
-    """The sum of how far they went where late steps go."""
+    """The sum of how far these went where late steps go."""
     excess: PerDevice
     """Pooled evidence along `sent`, beyond the median device's; it fades like evidence of work."""
     variance: PerDevice
@@ -54,16 +54,17 @@ def after_updates(
 
     `late` is the evidence of each update's late steps.
     """
-    own, before = lengths(updates), lengths(past.sent)
-    learned = jnp.nan_to_num(late) * own / updates.shape[1] ** 0.5
-    product = own * before
-    by_learning = jnp.where(product > 0.0, learned * past.learned / jnp.where(product > 0.0, product, 1.0), 0.0)
-    explained = EXPLAINED * updates.shape[1] ** 0.5 * jnp.maximum(by_learning, 0.0)
-    again = evidence(updates, past.sent) - explained
+    length, before = lengths(updates), lengths(past.sent)
+    counted = counted & (length > 0.0) & jnp.isfinite(length)
+    units = jnp.where(counted[:, None], updates / jnp.where(counted, length, 1.0)[:, None], 0.0)
+    learned = jnp.nan_to_num(late) / updates.shape[1] ** 0.5
     judged = counted & (before > 0.0)
+    by_learning = learned * past.learned / jnp.where(judged, before, 1.0)
+    explained = EXPLAINED * updates.shape[1] ** 0.5 * jnp.maximum(by_learning, 0.0)
+    again = evidence(units, past.sent) - explained
     usual = jnp.nan_to_num(jnp.nanmedian(jnp.where(judged, again, jnp.nan)))
     return Repetition(
-        sent=past.sent + jnp.where(counted[:, None], updates, 0.0).astype(past.sent.dtype),
+        sent=past.sent + units.astype(past.sent.dtype),
         learned=past.learned + jnp.where(counted, learned, 0.0),
         excess=jnp.where(judged, memory * past.excess + jnp.minimum(again - usual, MOST), past.excess),
         variance=jnp.where(judged, memory**2 * past.variance + 1.0, past.variance),

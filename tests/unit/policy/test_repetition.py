@@ -21,6 +21,8 @@ class Cell:
 
     share: float = 0.0
     age: str = "first"
+    decoy: float = 0.0
+    """Length of an update that device 0 sends once, in round 2, to hide all others behind it; 0 for none."""
     own: float = 0.0
     """How much more than the others device 0 learns, in a direction of its own."""
 
@@ -35,6 +37,8 @@ class Cell:
                 old = past[0] if self.age == "first" else past[-1]
                 updates[0] = self.share * old + (1.0 - self.share**2) ** 0.5 * NOISE * draws.normal(size=SIZE)
             updates[0] += self.own * other
+            if number == 2 and self.decoy:
+                updates[0] = self.decoy * draws.normal(size=SIZE)
             past.append(updates[0].copy())
             rows = jnp.asarray(updates)
             known = after_updates(known, rows, evidence(rows, along), everybody, 0.9)
@@ -50,6 +54,14 @@ def test_a_fifth_of_an_old_update_is_found_whatever_its_age(age: str) -> None:
     assert flagged[0]
     assert not flagged[1:].any()
     assert np.mean(known.excess[1:] > 0.0) > 0.2
+
+
+@pytest.mark.parametrize("decoy", [50.0, 1e30])
+def test_one_long_update_hides_nothing(decoy: float) -> None:
+    """Neither one that is long beside the others nor one whose squared length is beyond single precision."""
+    known = Cell(share=0.2, age="first", decoy=decoy).played(np.random.default_rng(6))
+    assert bool(repeats(known)[0])
+    assert bool(jnp.all(jnp.isfinite(known.excess)))
 
 
 @pytest.mark.statistical
@@ -76,9 +88,10 @@ def test_the_sum_of_what_was_sent_and_absence() -> None:
     late = jnp.ones(3)
     known = after_updates(no_repetition(3, 10), jnp.asarray(first), late, jnp.ones(3, bool), 0.9)
     np.testing.assert_array_equal(known.excess, 0.0)  # nothing was sent before
-    np.testing.assert_allclose(known.learned, np.linalg.norm(first, axis=1) / 10**0.5, rtol=1e-6)
+    np.testing.assert_allclose(known.learned, 1.0 / 10**0.5, rtol=1e-6)
     there = jnp.array([True, False, True])
     later = after_updates(known, jnp.asarray(second), late, there, 0.9)
+    first, second = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (first, second))
     expected = first + np.where(np.asarray(there)[:, None], second, 0.0)
     np.testing.assert_allclose(later.sent, expected, rtol=1e-6)
     assert float(later.variance[1]) == 0.0
