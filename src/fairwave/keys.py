@@ -44,6 +44,7 @@ class Stream(enum.IntEnum):
     AGGREGATOR = 23
     REFERENCE_BATCH = 24
     SHAPLEY = 25
+    GRADIENT_AGGREGATOR = 26
 
 
 def run_key(seed: int) -> Key:

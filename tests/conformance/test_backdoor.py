@@ -136,3 +136,14 @@ def test_features_have_no_inputs_to_mark():
     entry = 'cheating.adversaries=[{ behaviour = "backdoor", devices = [1] }]'
     with pytest.raises(ScenarioError, match="marks inputs for a class"):
         Order.checked(fairwave.load_scenario("fair", [entry]))
+
+
+@pytest.mark.parametrize("aggregator", ["trimmed_mean", "coordinate_median", "fltrust"])
+def test_a_robust_aggregator_keeps_it_out_of_the_exchange_of_gradients_too(aggregator):
+    """The plain mean of all gradients would bring the backdoor into the update of every honest device."""
+    own = "defences.validation_samples=40"
+    success = {
+        name: float(rounds_of(played(f"defences.aggregator={name}", own), 12)[-1][1].backdoor_success)
+        for name in ("mean", aggregator)
+    }
+    assert success["mean"] > 0.9 and success[aggregator] < 0.1

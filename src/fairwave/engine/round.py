@@ -66,11 +66,11 @@ def run_round(cell: SimulatedCell, state: State, round_index: Count) -> tuple[St
     plans = devices.plan(device_states, invitation, channels, access_point.steps_left(server))
     invitation = plans.accepted(invitation)
 
-    # 3. Participants send the gradient at their copy, and the access point returns the mean. Eq. (3). A scheme that
-    #    exchanges no gradients has no mean.
+    # 3. Participants send the gradient at their copy, and the access point returns the mean, or a robust
+    #    aggregate where the scenario names one. Eq. (3). A scheme that exchanges no gradients has no mean.
     participants = devices.gather(device_states, server, invitation, plans, round_index)
     gradients = devices.take_gradients(participants)
-    mean = access_point.mean_gradient(server, invitation, plans.arrives, gradients.gradients)
+    mean = access_point.mean_gradient(server, invitation, plans.arrives, gradients.gradients, round_index)
 
     # 4. Local training from the received copy. Eqs. (4), (10). 5. The paper's noise on the update, if it is on.
     trained = devices.train(participants, gradients, mean)

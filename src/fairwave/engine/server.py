@@ -15,6 +15,7 @@ from fairwave.defences.defence import in_use
 from fairwave.double_precision import double_precision
 from fairwave.engine.device_history import no_history, removed
 from fairwave.engine.device_side import MeanGradient, exchanges_gradients, local_training, update_noise
+from fairwave.engine.gradient_exchange import exchanged_gradient
 from fairwave.engine.invitation import Invitation, draw_participants
 from fairwave.engine.model_copies import Copies, StoredCopies, first_copies, first_model
 from fairwave.engine.presence import presence
@@ -24,7 +25,6 @@ from fairwave.engine.server_steps import RoundAddress, ServerRules, Upload
 from fairwave.engine.state import ServerState
 from fairwave.errors import ScenarioError
 from fairwave.keys import run_key
-from fairwave.learning.aggregate import mean_gradient
 from fairwave.learning.evaluate import accuracy, root_mean_squared_error
 from fairwave.learning.model import Model, Tree
 from fairwave.learning.models import count_parameters
@@ -176,18 +176,28 @@ class AccessPoint:
 
     @double_precision()
     def mean_gradient(
-        self, server: ServerState, invitation: Invitation, arrives: FlagPerDevice, gradients: Tree | None
+        self,
+        server: ServerState,
+        invitation: Invitation,
+        arrives: FlagPerDevice,
+        gradients: Tree | None,
+        round_index: Count,
     ) -> MeanGradient | None:
-        """The mean of the participants' gradients that arrived; None where none are exchanged.
+        """The mean of the participants' gradients that arrived, or a robust aggregate; None where none are exchanged.
 
-        A gradient is not judged by itself: whoever was caught has none that counts, and a noisy copy to take it at.
+        Defences do not judge gradients. A device whose last update was refused has a noisy copy, and its gradient
+        does not count.
         """
         if gradients is None:
             return None
         arrived = arrives[invitation.participants]
         if server.device_history is not None:
             arrived = arrived & ~server.device_history.caught[invitation.participants]
-        return MeanGradient(_mean_gradient(gradients, arrived), jnp.any(arrived))
+        address = RoundAddress(self._noise_root, round_index)
+        exchanged: MeanGradient = exchanged_gradient(
+            self.rules, server.global_params, gradients, arrived, address, self._own_samples
+        )
+        return exchanged
 
     @double_precision()
     def conclude(self, server: ServerState, upload: Upload, invitation: Invitation, round_index: Count) -> Concluded:
@@ -230,7 +240,6 @@ class AccessPoint:
             )
 
 
-_mean_gradient = jax.jit(mean_gradient)
 _accuracy = jax.jit(accuracy, static_argnums=0)
 _rmse = jax.jit(root_mean_squared_error, static_argnums=0)
 

@@ -152,7 +152,7 @@ class Rounds:
         answers = self._ask(current, first, tasks)
         if answers is None or first is Phase.UPDATE:
             return answers
-        mean = mean_of_gradients(point, current.server, current.invitation, answers)
+        mean = mean_of_gradients(point, current.server, current.invitation, answers, current.number)
         going_on = [k for k, answer in answers.items() if answer.status is not Status.RESTING]
         tasks = {k: self._task(current, k, Phase.UPDATE, mean_gradient=mean) for k in going_on}
         updates = self._ask(current, Phase.UPDATE, tasks)

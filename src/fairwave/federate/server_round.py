@@ -81,13 +81,13 @@ def copies_for(server: ServerState, chosen: Sequence[int]) -> dict[int, np.ndarr
 
 @double_precision()
 def mean_of_gradients(
-    point: AccessPoint, server: ServerState, invitation: Invitation, answers: Answers
+    point: AccessPoint, server: ServerState, invitation: Invitation, answers: Answers, round_index: int
 ) -> np.ndarray | None:
-    """The mean of the gradients that arrived from devices that were not caught at something; None if there are none."""
+    """What devices train towards: the aggregate of the gradients that arrived and count; None if there are none."""
     sent = {device: answer for device, answer in answers.items() if answer.status is Status.SENT}
     arrives = _flags(point.counts.size, sent)
     gradients = _stacked(server, sent, np.asarray(invitation.participants), point.scenario.learning.update_bits)
-    mean = point.mean_gradient(server, invitation, arrives, gradients)
+    mean = point.mean_gradient(server, invitation, arrives, gradients, jnp.asarray(round_index))
     if mean is None or not bool(mean.arrived):
         return None
     return flattened(named_arrays(mean.gradient), named_arrays(server.global_params))
