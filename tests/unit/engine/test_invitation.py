@@ -34,7 +34,7 @@ def sent_updates(run: SimulatedCell, state: State) -> list[np.ndarray]:
         plans = run.devices.plan(state.devices, invitation, channels, None)
         participants = run.devices.gather(state.devices, state.server, invitation, plans, number)
         gradients = run.devices.take_gradients(participants)
-        mean = run.access_point.mean_gradient(state.server, invitation, plans.arrives, gradients.gradients, round_index)
+        mean = run.access_point.mean_gradient(state.server, invitation, plans.arrives, gradients.gradients, number)
         return leaves(run.devices.train(participants, gradients, mean).updates)
 
 
