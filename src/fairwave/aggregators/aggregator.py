@@ -15,6 +15,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from fairwave.aggregators.order_statistics import median
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Count, FlagPerDevice, Key, Params, UpdatePerDevice
 
@@ -52,18 +53,6 @@ class Aggregator:
 def num_attackers(settings: Defences, arrived: FlagPerDevice) -> Count:
     """How many of the updates that arrived may come from attackers, rounded down."""
     return jnp.floor(settings.attacker_share * jnp.sum(arrived) + 1e-9).astype(jnp.int32)
-
-
-def ascending(rows: UpdatePerDevice, arrived: FlagPerDevice) -> UpdatePerDevice:
-    """Every value of the updates in ascending order; those that did not arrive come last, as infinity."""
-    return jnp.sort(jnp.where(arrived[:, None], rows, jnp.inf), axis=0)
-
-
-def median(rows: UpdatePerDevice, arrived: FlagPerDevice) -> Params:
-    """The median of every value; zero without updates."""
-    ordered, count = ascending(rows, arrived), jnp.sum(arrived)
-    middle = 0.5 * (ordered[jnp.maximum(count - 1, 0) // 2] + ordered[count // 2])
-    return jnp.where(count > 0, middle, 0.0)
 
 
 def weighted_mean(rows: UpdatePerDevice, counted: Float[Array, " device"] | FlagPerDevice) -> Params:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from fairwave.aggregators.aggregator import Aggregator, OwnShare, median, num_attackers, squared_distances
-from fairwave.aggregators.krum import krum_scores
+from fairwave.aggregators.aggregator import Aggregator, OwnShare, num_attackers
+from fairwave.aggregators.krum import krum_scores, neighbours_of
+from fairwave.aggregators.order_statistics import mean_of_smallest, median
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Count, FlagPerDevice, Params, UpdatePerDevice
 
@@ -20,20 +21,16 @@ def _bulyan(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, o
     count, attackers = jnp.sum(arrived), num_attackers(settings, arrived)
     chosen = _chosen(rows, arrived, attackers, jnp.maximum(count - 2 * attackers, 1))
     middle = median(rows, chosen)
-    apart = jnp.where(chosen[:, None], jnp.abs(rows - middle[None, :]), jnp.inf)
-    nearest = jnp.take_along_axis(rows, jnp.argsort(apart, axis=0), axis=0)
     used = jnp.minimum(jnp.maximum(count - 4 * attackers, 1), jnp.sum(chosen))
-    kept = (jnp.arange(rows.shape[0]) < used)[:, None]
-    return jnp.sum(jnp.where(kept, nearest, 0.0), axis=0) / jnp.maximum(used, 1)
+    return jnp.where(count > 0, mean_of_smallest(rows, chosen, jnp.abs(rows - middle[None, :]), used), 0.0)
 
 
 def _chosen(rows: UpdatePerDevice, arrived: FlagPerDevice, attackers: Count, wanted: Count) -> FlagPerDevice:
     """The update that Krum chooses, then the one that it chooses among the others, and so on."""
-    apart = squared_distances(rows, arrived)
+    near = neighbours_of(rows, arrived)
 
     def choose(taken: Count, left: FlagPerDevice) -> FlagPerDevice:
-        among = jnp.where(left[:, None] & left[None, :], apart, jnp.inf)
-        best = jnp.argmin(krum_scores(among, left, attackers))
+        best = jnp.argmin(krum_scores(near, left, attackers))
         return left.at[best].set(left[best] & (taken >= wanted))
 
     left: FlagPerDevice = jax.lax.fori_loop(0, rows.shape[0], choose, arrived)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import jax
 
-from fairwave.aggregators.aggregator import Aggregator, OwnShare, median, weighted_mean
+from fairwave.aggregators.aggregator import Aggregator, OwnShare, weighted_mean
+from fairwave.aggregators.order_statistics import median
 from fairwave.policy.rows import lengths
 from fairwave.privacy.clipping import clip_factor
 from fairwave.scenario.defence_parameters import Defences

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fairwave.aggregators.aggregator import Aggregator, median
+from fairwave.aggregators.aggregator import Aggregator
+from fairwave.aggregators.order_statistics import median
 
 coordinate_median = Aggregator(
     name="coordinate_median",

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fairwave.aggregators.aggregator import Aggregator, OwnShare, median, weighted_mean
+from fairwave.aggregators.aggregator import Aggregator, OwnShare, weighted_mean
+from fairwave.aggregators.order_statistics import median
 from fairwave.policy.rows import lengths
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Count, FlagPerDevice, Params, UpdatePerDevice

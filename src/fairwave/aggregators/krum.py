@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from fairwave.aggregators.aggregator import Aggregator, OwnShare, num_attackers, squared_distances
 from fairwave.scenario.defence_parameters import Defences
@@ -13,21 +15,37 @@ from fairwave.types import Count, FlagPerDevice, Params, PerDevice, UpdatePerDev
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def krum_scores(apart: Float[Array, "device device"], arrived: FlagPerDevice, attackers: Count) -> PerDevice:
+class Neighbours(NamedTuple):
+    """Every update's others, the nearest first."""
+
+    apart: Float[Array, "device device"]
+    """Squared distances, ascending; infinite where an update is missing or too far away to be measured."""
+    who: Int[Array, "device device"]
+
+
+def neighbours_of(rows: UpdatePerDevice, arrived: FlagPerDevice) -> Neighbours:
+    """Sorted once, so that scores among any of the updates take one pass."""
+    apart = squared_distances(rows, arrived)
+    others = jnp.where(jnp.eye(apart.shape[0], dtype=bool), jnp.inf, apart)
+    who = jnp.argsort(others, axis=1)
+    return Neighbours(jnp.take_along_axis(others, who, axis=1), who)
+
+
+def krum_scores(near: Neighbours, among: FlagPerDevice, attackers: Count) -> PerDevice:
     """Sum of the squared distances to the nearest others: two fewer than there are honest devices, at least one.
 
-    It is infinite for updates that did not arrive, and for no other: those that are too far from all others to be
-    measured share the largest number. `apart` holds all squared distances.
+    It is infinite for updates that are not among those compared, and for no other: those that are too far from all
+    others to be measured share the largest number.
     """
-    neighbours = jnp.maximum(jnp.sum(arrived) - attackers - 2, 1)
-    others = jnp.where(jnp.eye(apart.shape[0], dtype=bool), jnp.inf, apart)
-    place = jnp.arange(apart.shape[0])
-    nearest = jnp.where((place < neighbours)[None, :], jnp.sort(others, axis=1), 0.0)
-    return jnp.where(arrived, jnp.minimum(jnp.sum(nearest, axis=1), LARGEST), jnp.inf)
+    wanted = jnp.maximum(jnp.sum(among) - attackers - 2, 1)
+    there = among[near.who]
+    nearest = there & (jnp.cumsum(there, axis=1) <= wanted)
+    total = jnp.sum(jnp.where(nearest, near.apart, 0.0), axis=1)
+    return jnp.where(among, jnp.minimum(total, LARGEST), jnp.inf)
 
 
 def _chosen(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, own: OwnShare) -> Params:
-    scores = krum_scores(squared_distances(rows, arrived), arrived, num_attackers(settings, arrived))
+    scores = krum_scores(neighbours_of(rows, arrived), arrived, num_attackers(settings, arrived))
     return jnp.where(jnp.any(arrived), rows[jnp.argmin(scores)], 0.0)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.aggregators.aggregator import Aggregator, OwnShare, num_attackers, squared_distances, weighted_mean
-from fairwave.aggregators.krum import krum_scores
+from fairwave.aggregators.aggregator import Aggregator, OwnShare, num_attackers, weighted_mean
+from fairwave.aggregators.krum import krum_scores, neighbours_of
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice, Params, UpdatePerDevice
 
 
 def _best(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, own: OwnShare) -> Params:
     attackers = num_attackers(settings, arrived)
-    scores = krum_scores(squared_distances(rows, arrived), arrived, attackers)
+    scores = krum_scores(neighbours_of(rows, arrived), arrived, attackers)
     rank = jnp.argsort(jnp.argsort(scores))
     return weighted_mean(rows, arrived & (rank < jnp.sum(arrived) - attackers))
 

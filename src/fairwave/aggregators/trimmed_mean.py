@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from fairwave.aggregators.aggregator import Aggregator, OwnShare, ascending, num_attackers
+from fairwave.aggregators.aggregator import Aggregator, OwnShare, num_attackers
+from fairwave.aggregators.order_statistics import mean_between
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import FlagPerDevice, Params, UpdatePerDevice
 
@@ -13,10 +14,7 @@ def _trimmed(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, 
     """As many of the largest and of the smallest values are left out as there may be attackers; one or two are kept."""
     count = jnp.sum(arrived)
     left_out = jnp.minimum(num_attackers(settings, arrived), jnp.maximum(count - 1, 0) // 2)
-    place = jnp.arange(rows.shape[0])
-    kept = (place >= left_out) & (place < count - left_out)
-    total = jnp.sum(jnp.where(kept[:, None], ascending(rows, arrived), 0.0), axis=0)
-    return total / jnp.maximum(jnp.sum(kept), 1)
+    return mean_between(rows, arrived, left_out)
 
 
 trimmed_mean = Aggregator(
