@@ -13,9 +13,26 @@ from jaxtyping import Array, Float
 
 from fairwave.types import Count, FlagPerDevice, Params, UpdatePerDevice
 
+BLOCK = 2_048
+"""Values that are worked on at a time: so much of 1,000 updates stays near the processor from pass to pass."""
+
 
 def of_rank(rows: UpdatePerDevice, counted: FlagPerDevice, rank: Count) -> Params:
     """The value of that rank, counted from 0, among the rows that count; meaningless where there are too few."""
+    height, width = rows.shape
+    if width <= BLOCK:
+        return _of_rank(rows, counted, rank)
+    starts = np.minimum(np.arange(0, width, BLOCK), width - BLOCK)  # the last block overlaps the one before
+
+    def one(start: Count) -> Params:
+        return _of_rank(jax.lax.dynamic_slice(rows, (0, start), (height, BLOCK)), counted, rank)
+
+    found = jax.lax.map(one, jnp.asarray(starts))
+    rest = width - BLOCK * (starts.size - 1)
+    return jnp.concatenate([found[:-1].ravel(), found[-1][-rest:]])
+
+
+def _of_rank(rows: UpdatePerDevice, counted: FlagPerDevice, rank: Count) -> Params:
     lowest, highest = _bounds(_integer(rows))
     keys = jnp.where(counted[:, None], _as_integer(rows), highest)
     least, most = (jnp.full(rows.shape[1], bound, keys.dtype) for bound in (lowest, highest))

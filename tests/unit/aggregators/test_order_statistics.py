@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fairwave.aggregators.order_statistics import mean_between, mean_of_smallest, median, of_rank
+from fairwave.aggregators.order_statistics import BLOCK, mean_between, mean_of_smallest, median, of_rank
 from fairwave.double_precision import double_precision
 
 ROWS = 9
@@ -50,3 +50,10 @@ def test_rows_nearest_by_a_measure_are_averaged_and_ties_share_the_last_places()
     for used, expected in ((1, 1.0), (2, (1.0 + 3.0) / 2.0), (3, 7.0 / 3.0), (4, 15.0 / 4.0)):
         found = mean_of_smallest(jnp.asarray(rows), jnp.asarray(counted), jnp.asarray(by), used)
         assert float(found[0]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("width", [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 7])
+def test_blocks_fit_together(width):
+    rows = np.random.default_rng(1).normal(size=(5, width)).astype(np.float32)
+    found = of_rank(jnp.asarray(rows), jnp.ones(5, bool), jnp.asarray(1))
+    np.testing.assert_array_equal(found, np.sort(rows, axis=0)[1])
