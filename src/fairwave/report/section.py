@@ -19,6 +19,7 @@ from fairwave.report.learning_sheet import learning_sheet
 from fairwave.report.literal_section import literal_section
 from fairwave.report.paper_section import paper_sections
 from fairwave.report.privacy_section import privacy_section
+from fairwave.report.rare_data_section import rare_data_section
 from fairwave.report.statistics import fairness_over_seeds, rounds_reached
 from fairwave.report.style import counted, with_interval
 from fairwave.report.tables import sheet_html, table
@@ -65,6 +66,7 @@ def section(run: RunReport, number: int) -> str:
             device_losses_section(results),
             "<h3>Energy and fairness</h3>",
             _fairness_table(results),
+            rare_data_section(results),
             cheating_section(results),
             late_section(results),
             federation_section(results),
