@@ -24,6 +24,8 @@ class Outcome:
     """Loss of its copy at the end over that of its honest self, less 1: positive is worse."""
     energy_saved: np.ndarray
     """Share of its honest self's energy that it does not spend."""
+    most_gain: np.ndarray
+    """The largest gain in utility that any strategy could have, known or not, from the most that a round is worth."""
 
     @property
     def cheap_gain(self) -> float:
@@ -46,3 +48,8 @@ class Answer:
     def price_of_honesty(self) -> Interval:
         """What the best strategy gains in utility, in per cent, on seeds that the search has not seen."""
         return interval(100.0 * self.best_utility.utility_gain)
+
+    @property
+    def bound(self) -> Interval:
+        """What no strategy can exceed, in per cent of utility, on the same seeds."""
+        return interval(100.0 * self.best_utility.most_gain)

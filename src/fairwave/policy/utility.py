@@ -28,9 +28,19 @@ def energy_cost(energy_j: Scalar, energy_reference_j: Scalar) -> Scalar:
     return energy_j * (energy_j - energy_reference_j)
 
 
-def received_utility(effort_scale: Scalar, deviation: Scalar, energy_j: Scalar, energy_reference_j: Scalar) -> Scalar:
+def received_utility(
+    effort_scale: Scalar, deviation: Scalar | float, energy_j: Scalar, energy_reference_j: Scalar
+) -> Scalar:
     """What a round was worth to a device after the fact: the utility with the deviation that it received.
 
     `utility` has the deviation that a device expects of its effort, which is not what one that cheats gets.
     """
     return effort_scale - deviation - energy_cost(energy_j, energy_reference_j)
+
+
+def most_utility(effort_scale: Scalar, energy_reference_j: Scalar) -> Scalar:
+    """The most that a round can be worth after the fact, whatever a device does: no deviation, at the best energy.
+
+    A deviation is never negative, and the cost of energy is least at half the reference.
+    """
+    return received_utility(effort_scale, 0.0, 0.5 * energy_reference_j, energy_reference_j)

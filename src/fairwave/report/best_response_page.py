@@ -20,7 +20,7 @@ _HEADS = ("strategy", "gain in utility (%)", "its copy's loss (%)", "energy save
 
 
 def verdict(answer: Answer) -> str:
-    """The price of honesty, and what can be saved for nothing, in two sentences."""
+    """The price of honesty, what can be saved for nothing, and what no strategy can exceed."""
     best, saving = answer.best_utility, answer.best_saving
     saved = saving.cheap_gain
     price = with_interval(answer.price_of_honesty, 1)
@@ -30,7 +30,8 @@ def verdict(answer: Answer) -> str:
         if saved > 0.0
         else f"no strategy that was found saves energy with a copy at most {HARDLY_WORSE:.0%} worse on fresh seeds"
     )
-    return f"The best strategy found ({best.strategy}) gains {price} % of utility on fresh seeds; {cheap}."
+    found = f"The best strategy found ({best.strategy}) gains {price} % of utility on fresh seeds; {cheap}."
+    return f"{found} No strategy, known or not, can gain more than {with_interval(answer.bound, 1)} % of utility there."
 
 
 def write_best_response(answer: Answer, about: str, folder: Path) -> Path:
@@ -66,5 +67,7 @@ _CONCLUSIONS = (
     "One device in the middle of the cell plays each strategy, and all others are honest. It is compared with itself "
     "in the same run without a strategy.",
     "Utility is the paper's, with the deviation that the device received in place of the one that it expected.",
-    "A search finds a lower bound: a better strategy may exist outside the space that was searched.",
+    "A search finds a lower bound: a better strategy may exist outside the space that was searched. The bound for all "
+    "strategies holds by the form of the utility: a deviation is never negative, and no energy is worth more than half "
+    "of utility.energy_reference_j.",
 )

@@ -16,13 +16,14 @@ import numpy as np
 from fairwave.double_precision import double_precision
 from fairwave.keys import Stream, host_generator
 from fairwave.metrics.price_of_honesty import Answer, Outcome
-from fairwave.policy.utility import received_utility
+from fairwave.policy.utility import most_utility, received_utility
 from fairwave.runs.order import Order
 from fairwave.scenario.cheating_parameters import Cheating
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.per_device import DeviceValues
 from fairwave.studies.jobs import Job
 from fairwave.studies.strategies import Strategy, axes_of, drawn, near
+from fairwave.types import Scalar
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -103,23 +104,36 @@ def outcome(strategy: Strategy, played: xr.Dataset, honest: xr.Dataset, game: Se
     """What a strategy brought, from the runs with it and without it."""
     theirs, own = (_of_device(run, game.device) for run in (played, honest))
     value, before = (_worth(game, one) for one in (theirs, own))
+    honest_worth = np.nanmean(before, axis=1)
     return Outcome(
         strategy.words,
-        utility_gain=np.nanmean(value - before, axis=1) / np.abs(np.nanmean(before, axis=1)),
+        utility_gain=np.nanmean(value - before, axis=1) / np.abs(honest_worth),
         loss_change=_end(theirs["received_loss"]) / _end(own["received_loss"]) - 1.0,
         energy_saved=1.0 - np.nanmean(theirs["energy_j"], axis=1) / np.nanmean(own["energy_j"], axis=1),
+        most_gain=(_most_worth(game) - honest_worth) / np.abs(honest_worth),
     )
 
 
 @double_precision()
 def _worth(game: Search, rounds: dict[str, np.ndarray]) -> np.ndarray:
+    scale, reference_j = _preferences(game)
+    deviation, energy_j = jnp.asarray(rounds["deviation"]), jnp.asarray(rounds["energy_j"])
+    return np.asarray(received_utility(scale, deviation, energy_j, reference_j))
+
+
+@double_precision()
+def _most_worth(game: Search) -> float:
+    return float(most_utility(*_preferences(game)))
+
+
+def _preferences(game: Search) -> tuple[Scalar, Scalar]:
+    """The effort scale and the reference energy of the device that plays."""
     values = DeviceValues(game.scenario)
     scale, reference_j = (
         jnp.broadcast_to(jnp.asarray(values(name)), values.num_devices)[game.device]
         for name in ("effort_scale", "energy_reference_j")
     )
-    deviation, energy_j = jnp.asarray(rounds["deviation"]), jnp.asarray(rounds["energy_j"])
-    return np.asarray(received_utility(scale, deviation, energy_j, reference_j))
+    return scale, reference_j
 
 
 def _of_device(run: xr.Dataset, device: int) -> dict[str, np.ndarray]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from fairwave.report.best_response_page import verdict
 from fairwave.scenario.loading import load_scenario
 from fairwave.studies.best_response import HONEST, LAST, Search, outcome, search
 from fairwave.studies.jobs import Job
@@ -67,6 +68,9 @@ def test_outcome_against_numpy(game: Search) -> None:
     np.testing.assert_allclose(found.energy_saved, 0.5, rtol=1e-12)
     assert found.cheap_gain == 0.0
     assert LAST < ROUNDS
+    deviations, energies = np.meshgrid(np.linspace(0.0, 1.0, 11), np.linspace(0.0, 2.0 * reference, 2_001))
+    best = (scale - deviations - energies * (energies - reference)).max()  # by trying everything
+    np.testing.assert_allclose(found.most_gain, (best - before) / np.abs(before), rtol=1e-9)
 
 
 def test_the_search_finds_what_pays_and_judges_it_on_fresh_seeds(game: Search) -> None:
@@ -91,6 +95,9 @@ def test_the_search_finds_what_pays_and_judges_it_on_fresh_seeds(game: Search) -
     assert "fewer_iterations" in answer.best_utility.strategy
     assert answer.price_of_honesty.mean > 0.0
     assert answer.best_saving.cheap_gain > 0.0
+    assert all((one.utility_gain <= one.most_gain + 1e-12).all() for one in answer.tried)
+    assert answer.price_of_honesty.mean <= answer.bound.mean
+    assert "No strategy, known or not, can gain more than" in verdict(answer)
     assert answer.best_utility.utility_gain.shape == (3,)
     gains = [float(np.mean(one.utility_gain)) for one in answer.tried]
     assert gains == sorted(gains, reverse=True)
