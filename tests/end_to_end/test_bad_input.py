@@ -183,7 +183,10 @@ def test_override(override, said, capsys, monkeypatch):
         (("plan", "--policies", "proposd"), "did you mean 'proposed'?"),
         (("plan", "--policies", ","), "none given"),
         (("plan", "--battery", "2 W"), "is a power; expected an energy"),
-        (("plan", "--battery", "2"), "has no unit"),
+        (("plan", "--battery", "2"), '--battery 2: has no unit; write it with one, such as "2 Wh"'),
+        (("plan", "--battery", "2.5"), 'such as "2.5 Wh"'),
+        (("run", "small", "--seeds", "4..0"), "--seeds '4..0': 4..0 ends before it begins; write 0..4"),
+        (("sweep", "paper"), 'paper: is a scenario; a study file names it, as in scenario = "paper"'),
         (("plan", "--draws", "0"), "out of range"),
         (("plan", "--draws", "99999999999"), "out of range"),
         (("plan", "--rows", "0"), "at least one"),
@@ -194,6 +197,28 @@ def test_override(override, said, capsys, monkeypatch):
 )
 def test_arguments(arguments, said, capsys, monkeypatch):
     one_line(fairwave(capsys, monkeypatch, *arguments), said)
+
+
+def test_a_scenario_file_is_no_study_file(tmp_path: Path, capsys, monkeypatch):
+    (tmp_path / "mine.toml").write_bytes(PAPER)
+    one_line(fairwave(capsys, monkeypatch, "sweep", str(tmp_path / "mine.toml")), "mine.toml: is a scenario")
+
+
+def test_the_file_of_a_run_and_a_folder_of_runs_are_not_runs(tmp_path: Path, capsys, monkeypatch):
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.sqlite").touch()
+    file = tmp_path / "first" / "run.sqlite"
+    said = fairwave(capsys, monkeypatch, "report", str(file))
+    assert said.code == 5 and f"{file}: is the file of a run; give its folder, {file.parent}" in said.err
+    said = fairwave(capsys, monkeypatch, "report", str(tmp_path))
+    assert said.code == 5 and f"holds 2 runs of a sweep or study; give one of them, such as {file.parent}" in said.err
+
+
+@pytest.mark.parametrize("command", [(), ("run",), ("study", "attacks"), ("runs",), ("scenario", "show")])
+def test_help_has_a_short_name(command, capsys, monkeypatch):
+    short, long = (fairwave(capsys, monkeypatch, *command, option) for option in ("-h", "--help"))
+    assert (short.code, short.out) == (0, long.out) and "Usage:" in short.out
 
 
 def test_there_are_enough_cases():

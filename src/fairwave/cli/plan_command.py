@@ -88,6 +88,8 @@ def plan(
     _check_endings(out, plot)
     if rows < 1:
         raise ArgumentError(f"--rows {rows}: too few; show at least one device")
+    if battery and battery.replace(".", "", 1).isdecimal():
+        raise ArgumentError(f'--battery {battery}: has no unit; write it with one, such as "{battery} Wh"')
     settings = [*(overrides or ()), *([f"compute.battery_capacity_j='{battery}'"] if battery else ())]
     scenario, labels = load_scenario(source, settings, plugins=plugins or ()), None
     if devices is not None:

@@ -15,6 +15,8 @@ def seeds_in(text: str) -> tuple[int, ...]:
     seeds: list[int] = []
     for part in (piece.strip() for piece in text.split(",")):
         span = _RANGE.fullmatch(part)
+        if span and int(span[2]) < int(span[1]):
+            raise ArgumentError(f"--seeds '{text}': {part} ends before it begins; write {span[2]}..{span[1]}")
         if span and int(span[2]) - int(span[1]) < _MOST_SEEDS:
             seeds.extend(range(int(span[1]), int(span[2]) + 1))
         elif part.isdecimal():

@@ -17,7 +17,7 @@ from fairwave.errors import StoreError
 from fairwave.plugins import load_plugins
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.background import in_background
-from fairwave.runs.database import FILE, locked
+from fairwave.runs.database import locked
 from fairwave.runs.experiment import CompletedRound, Experiment, run_rounds
 from fairwave.runs.folder import holds_run, is_federation, last_command, make_folder, planned, refuse_federation
 from fairwave.runs.history import session_now
@@ -26,7 +26,7 @@ from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import pack_state, rows_of, unpack_state
 from fairwave.runs.plugin_check import refuse_changed_plugins
 from fairwave.runs.results import to_dataset
-from fairwave.runs.store import RunStore
+from fairwave.runs.store import RunStore, no_run_in
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -77,7 +77,7 @@ def run(
 def resume(folder: Path, command: str, watch: Watch = lambda step: None) -> bool:
     """Go on with a run, which executes the plugins that it names. Whether anything was left to do."""
     if not holds_run(folder):
-        raise StoreError(f"{folder}: no run there ({FILE} is missing); see 'fairwave runs list'")
+        raise no_run_in(folder)
     with locked(folder):
         store = RunStore(folder, write=True)
         try:

@@ -69,13 +69,25 @@ class Summary:
         return self.rounds >= order.rounds or self.ended is not None
 
 
+def no_run_in(folder: Path) -> StoreError:
+    """What to say of a place that holds no run: whoever named a run's file, or a folder of many runs, is close."""
+    if folder.name == FILE and folder.is_file():
+        return StoreError(f"{folder}: is the file of a run; give its folder, {folder.parent}")
+    below = sorted(path.parent for path in folder.glob(f"*/{FILE}")) if folder.is_dir() else []
+    if below:
+        return StoreError(
+            f"{folder}: holds {len(below)} runs of a sweep or study; give one of them, such as {below[0]}"
+        )
+    return StoreError(f"{folder}: no run there ({FILE} is missing); see 'fairwave runs list'")
+
+
 class RunStore:
     """Reads and writes one run. Opening it checks the whole file."""
 
     def __init__(self, folder: Path, *, write: bool = False) -> None:
         self.folder, self.path = folder, folder / FILE
         if not self.path.exists():
-            raise StoreError(f"{folder}: no run there ({FILE} is missing); see 'fairwave runs list'")
+            raise no_run_in(folder)
         self._write = write
         check_seal(self.path)
         self._connection = connect(self.path, write)

@@ -16,6 +16,7 @@ from fairwave.runs.seeds import seeds_in
 from fairwave.scenario.complaints import one_line
 from fairwave.scenario.fields import keys_beside
 from fairwave.scenario.group import Group
+from fairwave.scenario.loading import preset_names
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.quantity import whole
 from fairwave.studies.laws import Law, law_of
@@ -131,10 +132,20 @@ class Sweep(Group):
         return combinations * (1 if self.random is None else self.random.draws)
 
 
+def _is_scenario(path: Path) -> ArgumentError:
+    return ArgumentError(
+        f'{path}: is a scenario; a study file names it, as in scenario = "{path}", and what varies in it, in [grid]'
+    )
+
+
 def load_sweep(path: Path) -> Sweep:
     """A study file; whatever is wrong with it is said in one line."""
     try:
+        if str(path) in preset_names() and not path.exists():
+            raise _is_scenario(path)
         tables = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        if "extends" in tables:
+            raise _is_scenario(path)
         return Sweep.model_validate(tables)
     except OSError as error:
         raise ArgumentError(f"{path}: cannot be read ({error.strerror}); give a study file in TOML") from None
