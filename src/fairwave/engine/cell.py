@@ -15,6 +15,7 @@ from fairwave.engine.devices import Devices
 from fairwave.engine.end_reasons import EndReason, end_reason
 from fairwave.engine.evaluation import Evaluator
 from fairwave.engine.misbehaving import MisbehavingDevices
+from fairwave.engine.programs import compile_ahead
 from fairwave.engine.round import Witness, run_round
 from fairwave.engine.round_record import RoundRecord
 from fairwave.engine.server import AccessPoint
@@ -31,7 +32,7 @@ class SimulatedCell:
     def __init__(
         self, scenario: Scenario, scheme: Scheme, model: Model, data: DataSet, execution: Execution = BEST_HERE
     ) -> None:
-        self.scenario = scenario
+        self.scenario, self._execution = scenario, execution
         holdings = holdings_of(scenario, data.train_labels, data.users)
         data = as_held(scenario, data, holdings)
         test, adversaries = (data.test_inputs, data.test_labels), scenario.cheating.adversaries
@@ -59,6 +60,14 @@ class SimulatedCell:
         """Before the first round: everybody holds the same model."""
         server = self.access_point.start()
         return State(server, self.devices.start(server))
+
+    def compile_ahead(self, state: State) -> None:
+        """Compile the programs of a round side by side before the first round needs them one after the other."""
+        if self.witness is not None or self._execution.form_here() == "sharded":
+            return  # a witness wants values; several hosts have to compile in one order
+        with training_precision():
+            first = jnp.asarray(0)
+            compile_ahead(lambda: run_round(self, state, first))
 
     def round(self, state: State, round_index: int) -> tuple[State, RoundRecord]:
         """The next state, and what happened."""

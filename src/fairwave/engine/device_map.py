@@ -21,6 +21,7 @@ from jaxtyping import Array
 
 from fairwave.double_precision import training_precision
 from fairwave.engine.gpu_memory import largest_fitting
+from fairwave.engine.programs import Program, Rehearsal, program, rehearsing, shapes
 from fairwave.engine.sharding import sharded
 from fairwave.learning.model import Tree
 
@@ -78,7 +79,7 @@ class DeviceMap:
         `length` tells from `own` how long each device will take, where that differs.
         """
         self._function, self._one_by_one, self._length = function, one_by_one, length
-        self._serial = jax.jit(functools.partial(serially, function))
+        self._serial = Program(functools.partial(serially, function))
         self._compiled: set[int] = set()
         self._programs: dict[Any, Callable[[Any, Any], Tree]] = {}
 
@@ -87,6 +88,9 @@ class DeviceMap:
         form = "threads" if self._one_by_one else execution.form_here()
         if form == "threads":
             return self._threaded(shared, own, execution.threads or os.cpu_count() or 1)
+        rehearsal = rehearsing()
+        if rehearsal is not None:
+            return self._rehearsed(rehearsal, form, execution.chunk, shared, own)
         return self._program(form, execution.chunk, shared, own)(shared, own)
 
     def _threaded(self, shared: Tree, own: Tree, threads: int) -> Tree:
@@ -97,6 +101,9 @@ class DeviceMap:
         size = -(-num_devices // (-(-calls // threads) * threads))
         # Equal parts, so that one program serves all threads: the last part repeats its last device.
         firsts = range(0, num_devices, size)
+        if rehearsing() is not None:
+            self._compiled.add(size)
+            return _joined([self._serial(shared, _part(own, 0, size))] * len(firsts), num_devices)
 
         def work(first: int) -> Tree:
             with training_precision():  # a thread has settings of its own
@@ -108,6 +115,14 @@ class DeviceMap:
             self._compiled.add(size)
             alone = [work(0)]
         return _joined([*alone, *_pool(threads).map(work, firsts[len(alone) :])], num_devices)
+
+    def _rehearsed(self, rehearsal: Rehearsal, form: Form, chunk: int | None, shared: Tree, own: Tree) -> Tree:
+        """Have a program of all devices compiled; a result of the right shape, with nothing in it."""
+        given = shapes((shared, own))
+        leaves, structure = jax.tree.flatten(given)
+        rehearsal.note((self, form, chunk, structure, *leaves), lambda: self._program(form, chunk, *given))
+        result = jax.eval_shape(functools.partial(vectorised, self._function, None), *given)
+        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), result)
 
     def _program(self, form: Form, chunk: int | None, shared: Tree, own: Tree) -> Callable[[Any, Any], Tree]:
         """Compiled for these shapes, once."""
@@ -169,12 +184,12 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="devices")
 
 
-@functools.partial(jax.jit, static_argnums=2)
+@program(static_argnums=2)
 def _part(own: Tree, first: int, size: int) -> Tree:
     """A number of devices from the first on; the last device is repeated where they end."""
-    return jax.tree.map(lambda leaf: leaf[jnp.minimum(first + jnp.arange(size), leaf.shape[0] - 1)], own)
+    return jax.tree.map(lambda leaf: jnp.take(leaf, first + jnp.arange(size), axis=0, mode="clip"), own)
 
 
-@functools.partial(jax.jit, static_argnums=1)
+@program(static_argnums=1)
 def _joined(parts: list[Tree], num_devices: int) -> Tree:
     return jax.tree.map(lambda *pieces: jnp.concatenate(pieces)[:num_devices], *parts)

@@ -34,6 +34,7 @@ from fairwave.engine.device_side import (
 from fairwave.engine.invitation import Invitation, straggle
 from fairwave.engine.late_updates import LateUpload, late_places
 from fairwave.engine.on_the_way import OnTheWay, Sent, after_round, busy, found, nothing_on_the_way, observed_energy_j
+from fairwave.engine.programs import program
 from fairwave.engine.round import Concluded
 from fairwave.engine.server import AccessPoint, for_each, part_of
 from fairwave.engine.server_steps import Upload
@@ -390,13 +391,13 @@ class Devices:
         return held
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@program(static_argnums=0)
 def _first_efforts(window: int, effort: Effort, devices: Array) -> EffortMemory:
     each = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, devices.shape), effort)
     return jax.vmap(lambda one: no_memory(one, window))(each)
 
 
-@functools.partial(jax.jit, static_argnums=2)
+@program(static_argnums=2)
 def _placed(members: Fleet, motion: Motion, exponent: float, round_index: Count) -> tuple[Fleet, PerDevice]:
     """The devices where they are in a round, and their distances."""
     axes = per_device_axes(members)
@@ -408,7 +409,7 @@ def _placed(members: Fleet, motion: Motion, exponent: float, round_index: Count)
     return dataclasses.replace(members, device=device), distance_m
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@program(static_argnums=0)
 def _drawn(radio: Radio, root: Key, round_index: Count, indices: Array, members: Fleet) -> Channel:
     """Every device's channel in a round."""
 
@@ -419,7 +420,7 @@ def _drawn(radio: Radio, root: Key, round_index: Count, indices: Array, members:
     return jax.vmap(one, in_axes=(0, 0 if deadline_s.ndim else None))(indices, deadline_s)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@program(static_argnums=(0, 1))
 def _planned(
     rule: Rule,
     radio: Radio,
@@ -445,7 +446,7 @@ def _planned(
     )
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@program(static_argnums=(0, 1))
 def _fitted(
     strategy: Strategy,
     ridge: float,
@@ -462,13 +463,13 @@ def _fitted(
     return jax.vmap(one)(memory, compute_energy_j, deviation, observed)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@program(static_argnums=(0, 1))
 def _drifted(training: LocalTraining, peers: Peers, told: tuple[Count, Tree], each: tuple[Tree, Tree, Array]) -> Tree:
     """What participants carry into the next round."""
     return jax.vmap(lambda own: next_drift(training, peers, *told, own))(each)
 
 
-@functools.partial(jax.jit, static_argnums=3)
+@program(static_argnums=3)
 def _slid(samples: Array, shares: Array, first: Count, most: int) -> Int[Array, "device held"]:
     held: Array = jax.vmap(lambda own, share: own[places_held(first, most, share)])(samples, shares)
     return held

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -16,6 +14,7 @@ from fairwave.engine.device_programs import copy_accuracy_program, loss_program
 from fairwave.engine.device_side import HeldSamples, SharedInputs
 from fairwave.engine.devices import Devices, Participants
 from fairwave.engine.poisoned_samples import marked_test, trigger_of
+from fairwave.engine.programs import Program, program
 from fairwave.engine.round_record import Evaluation
 from fairwave.engine.server import AccessPoint, part_of
 from fairwave.learning.evaluate import accuracy, sample_losses
@@ -76,11 +75,11 @@ class Evaluator:
         return (int(round_index) + 1) % self._every == 0
 
 
-_loss_of_all = jax.jit(global_loss)
-_accuracy = jax.jit(accuracy, static_argnums=0)
+_loss_of_all = Program(global_loss)
+_accuracy = Program(accuracy, static_argnums=0)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@program(static_argnums=0)
 def _membership_auc(model: Model, params: Tree, members: tuple[Array, Array], others: tuple[Array, Array]) -> Scalar:
     """How well losses tell the samples that were trained on from others."""
     return loss_attack_auc(sample_losses(model, params, *members), sample_losses(model, params, *others))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-
-import jax
+import equinox as eqx
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Int
 
 from fairwave.aggregators.aggregator import OwnShare
 from fairwave.engine.device_side import MeanGradient
+from fairwave.engine.programs import program
 from fairwave.engine.server_steps import RobustAggregate, RoundAddress, ServerRules
 from fairwave.keys import Stream
 from fairwave.learning.aggregate import mean_gradient
@@ -19,12 +18,28 @@ from fairwave.learning.model import Tree, flat_rows
 from fairwave.types import FlagPerDevice, Params
 
 
-@functools.partial(jax.jit, static_argnums=0)
+class SentGradients(eqx.Module):
+    """What the participants of a round send before they train."""
+
+    gradients: Tree
+    """With a leading participant axis."""
+    participants: Int[Array, " participant"]
+    arrives: FlagPerDevice
+    """A mask of the devices whose channel carries what they send."""
+    caught: FlagPerDevice | None
+    """A mask of the devices whose last update was refused; None where nobody is judged."""
+
+    def counted(self) -> Bool[Array, " participant"]:
+        """A mask of the participants whose gradient arrives and counts."""
+        arrived = self.arrives[self.participants]
+        return arrived if self.caught is None else arrived & ~self.caught[self.participants]
+
+
+@program(static_argnums=0)
 def exchanged_gradient(
     rules: ServerRules,
     params: Tree,
-    gradients: Tree,
-    arrived: FlagPerDevice,
+    sent: SentGradients,
     address: RoundAddress,
     samples: tuple[Array, Array] | None,
 ) -> MeanGradient:
@@ -33,6 +48,7 @@ def exchanged_gradient(
     Honest devices follow this gradient, so that a few poisoned gradients would reach the updates of all devices. The
     aggregator that protects the model's step therefore protects this exchange as well.
     """
+    gradients, arrived = sent.gradients, sent.counted()
     if rules.defences.aggregator == "mean":
         return MeanGradient(mean_gradient(gradients, arrived), jnp.any(arrived))
     rows, unravel = flat_rows(gradients)[0], ravel_pytree(params)[1]

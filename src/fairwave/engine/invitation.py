@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 import equinox as eqx
 import jax
@@ -11,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from fairwave.engine.presence import Presence
+from fairwave.engine.programs import program
 from fairwave.keys import Stream, device_key, round_key
 from fairwave.types import Count, FlagPerDevice, Key
 
@@ -37,7 +37,7 @@ class Invitation(eqx.Module):
         return dataclasses.replace(self.only(~gone), reachable=self.reachable & ~gone)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+@program(static_argnums=(0, 1, 2))
 def draw_participants(
     num_devices: int,
     num_participants: int,
@@ -62,7 +62,7 @@ def draw_participants(
     return Invitation(chosen, participating, late, reachable)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@program(static_argnums=(0, 1))
 def straggle(num_devices: int, straggler_probability: float, root: Key, round_index: Count) -> FlagPerDevice:
     """A mask of the devices that are not ready by the deadline of a round, if they are at work in it."""
     chance = jax.vmap(lambda index: jax.random.uniform(device_key(root, round_index, Stream.STRAGGLING, index)))(

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from fairwave.engine.late_updates import LateUpload
+from fairwave.engine.programs import program
 from fairwave.learning.model import Tree
 from fairwave.types import Count, FlagPerDevice, PerDevice
 
@@ -66,7 +67,7 @@ def busy(on_the_way: OnTheWay, num_devices: int) -> FlagPerDevice:
     return on_the_way.of_all(jnp.ones(on_the_way.devices.shape, bool), num_devices)
 
 
-@jax.jit
+@program()
 def found(on_the_way: OnTheWay, straggling: FlagPerDevice, round_index: Count, late_rounds: int) -> LateUpload:
     """What arrives in a round: updates of devices that do not straggle again; those that are too old are dropped."""
     sent, devices = on_the_way.sent, on_the_way.devices
@@ -83,7 +84,7 @@ def found(on_the_way: OnTheWay, straggling: FlagPerDevice, round_index: Count, l
     )
 
 
-@jax.jit
+@program()
 def after_round(
     before: OnTheWay,
     straggling: FlagPerDevice,

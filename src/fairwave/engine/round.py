@@ -8,18 +8,17 @@ single.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool
 
 from fairwave.engine.invitation import Invitation
 from fairwave.engine.late_updates import LateUse, arrivals, weighed
+from fairwave.engine.programs import program
 from fairwave.engine.round_record import RoundRecord, device_reports, make_record
 from fairwave.engine.server_steps import (
     Aggregated,
@@ -132,7 +131,7 @@ class Concluded(eqx.Module):
 
 
 # One program: what lies between its steps, a model for every participant, never leaves the processor.
-@functools.partial(jax.jit, static_argnums=0)
+@program(static_argnums=0)
 def conclude_round(
     rules: ServerRules,
     server: ServerState,

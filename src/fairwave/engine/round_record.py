@@ -7,13 +7,13 @@ import functools
 from typing import TYPE_CHECKING
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
 from fairwave.engine.invitation import Invitation
 from fairwave.engine.late_updates import LateUse
+from fairwave.engine.programs import program
 from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.privacy.ledger import ReleaseEvent, RoundMessages
 from fairwave.types import FlagPerDevice, PerDevice, Scalar
@@ -153,7 +153,7 @@ def device_reports(invitation: Invitation, trained: TrainedDevices, accuracy: Ar
     return DeviceReports(**among_all(values, invitation))
 
 
-@jax.jit
+@program()
 def among_all(values: dict[str, Array], invitation: Invitation) -> dict[str, PerDevice]:
     """Participants' values in the order of all devices; NaN for the others."""
     absent = jnp.full(invitation.participating.shape, jnp.nan)

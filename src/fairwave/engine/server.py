@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +14,11 @@ from fairwave.defences.defence import in_use
 from fairwave.double_precision import double_precision
 from fairwave.engine.device_history import no_history, removed
 from fairwave.engine.device_side import MeanGradient, exchanges_gradients, local_training, update_noise
-from fairwave.engine.gradient_exchange import exchanged_gradient
+from fairwave.engine.gradient_exchange import SentGradients, exchanged_gradient
 from fairwave.engine.invitation import Invitation, draw_participants
 from fairwave.engine.model_copies import Copies, StoredCopies, first_copies, first_model
 from fairwave.engine.presence import presence
+from fairwave.engine.programs import Program, program
 from fairwave.engine.reference_training import reference_training, scores_by_training
 from fairwave.engine.round import Concluded, conclude_round
 from fairwave.engine.server_steps import RoundAddress, ServerRules, Upload
@@ -103,7 +103,8 @@ class AccessPoint:
     def _lay_out_samples(self, test: Labelled, kept: int) -> None:
         inputs, labels = test
         self.test = (jnp.asarray(inputs[kept:]), jnp.asarray(labels[kept:]))
-        self.tried_on = part_of(self.test, jnp.arange(min(TRIED_SAMPLES, labels.size - kept)))
+        tried = slice(kept, kept + TRIED_SAMPLES)
+        self.tried_on = (jnp.asarray(inputs[tried]), jnp.asarray(labels[tried]))
         self._own_samples = (jnp.asarray(inputs[:kept]), jnp.asarray(labels[:kept])) if kept else None
 
     @double_precision()
@@ -190,13 +191,10 @@ class AccessPoint:
         """
         if gradients is None:
             return None
-        arrived = arrives[invitation.participants]
-        if server.device_history is not None:
-            arrived = arrived & ~server.device_history.caught[invitation.participants]
+        caught = None if server.device_history is None else server.device_history.caught
+        sent = SentGradients(gradients, invitation.participants, arrives, caught)
         address = RoundAddress(self._noise_root, round_index)
-        exchanged: MeanGradient = exchanged_gradient(
-            self.rules, server.global_params, gradients, arrived, address, self._own_samples
-        )
+        exchanged: MeanGradient = exchanged_gradient(self.rules, server.global_params, sent, address, self._own_samples)
         return exchanged
 
     @double_precision()
@@ -240,11 +238,11 @@ class AccessPoint:
             )
 
 
-_accuracy = jax.jit(accuracy, static_argnums=0)
-_rmse = jax.jit(root_mean_squared_error, static_argnums=0)
+_accuracy = Program(accuracy, static_argnums=0)
+_rmse = Program(root_mean_squared_error, static_argnums=0)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 4, 5))
+@program(static_argnums=(0, 1, 4, 5))
 def _first_state(
     model: Model, zero: bool, root: Key, devices: Array, stores_copies: bool, broadcasts: bool
 ) -> ServerState:
@@ -263,13 +261,13 @@ def _first_state(
     )
 
 
-@jax.jit
+@program()
 def for_each(params: Tree, devices: Array) -> Tree:
     """The same model for every device."""
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*devices.shape, *leaf.shape)), params)
 
 
-@jax.jit
+@program()
 def part_of(tree: Tree, devices: Array) -> Tree:
     """Some devices' part of a tree with a leading device axis."""
     return jax.tree.map(lambda leaf: leaf[devices], tree)

@@ -8,7 +8,7 @@ import jax
 from jaxtyping import Array
 
 from fairwave.learning.activations import Elementwise
-from fairwave.learning.dense import Layer, apply_layer, uniform_layer
+from fairwave.learning.dense import Layer, apply_layer, uniform_layers
 from fairwave.learning.image_windows import convolved
 from fairwave.learning.model import Inputs, Logits
 from fairwave.types import Key
@@ -29,10 +29,7 @@ class Convolutional:
         first, second = self.channels
         flat = -(-height // 4) * -(-width // 4) * second
         shapes = {"first": (3, 3, colours, first), "second": (3, 3, first, second), "last": (flat, self.num_classes)}
-        return {
-            name: uniform_layer(jax.random.fold_in(key, index), shape)
-            for index, (name, shape) in enumerate(shapes.items())
-        }
+        return uniform_layers(key, shapes)
 
     def logits(self, params: dict[str, Layer], inputs: Inputs) -> Logits:
         """Unnormalised log probabilities."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import jax
@@ -19,14 +19,24 @@ from fairwave.types import Key
 Layer: TypeAlias = dict[str, Array]
 
 
-def uniform_layer(key: Key, shape: tuple[int, ...]) -> Layer:
-    """Weights of that shape and biases, uniform within 1/sqrt(fan-in); outputs are the last axis."""
-    weight_key, bias_key = jax.random.split(key)
-    bound = 1.0 / math.sqrt(math.prod(shape[:-1]))
-    return {
-        "weight": jax.random.uniform(weight_key, shape, jnp.float32, -bound, bound),
-        "bias": jax.random.uniform(bias_key, shape[-1:], jnp.float32, -bound, bound),
-    }
+def uniform_layers(key: Key, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Layer]:
+    """Weights of each shape, and biases, uniform within 1/sqrt(fan-in); outputs are the last axis.
+
+    All are drawn by one loop, as many numbers for each as for the largest: XLA takes seconds to compile a draw of its
+    own for every layer. The first numbers of a draw do not depend on how many are drawn.
+    """
+    keys = jax.vmap(lambda index: jax.random.split(jax.random.fold_in(key, index)))(jnp.arange(len(shapes)))
+    wanted = [part for shape in shapes.values() for part in (shape, shape[-1:])]
+    bounds = [1.0 / math.sqrt(math.prod(shape[:-1])) for shape in shapes.values() for _ in range(2)]
+    most = max(map(math.prod, wanted))
+
+    def draw(own: tuple[Key, Array]) -> Array:
+        return jax.random.uniform(own[0], (most,), jnp.float32, -own[1], own[1])
+
+    drawn = jax.lax.map(draw, (keys.reshape(-1), jnp.asarray(bounds, jnp.float32)))
+    parts = [row[: math.prod(shape)].reshape(shape) for row, shape in zip(drawn, wanted, strict=True)]
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return {name: {"weight": weight, "bias": bias} for name, (weight, bias) in zip(shapes, pairs, strict=True)}
 
 
 def apply_layer(layer: Layer, inputs: Array) -> Array:
@@ -45,8 +55,8 @@ class Dense:
 
     def init(self, key: Key) -> list[Layer]:
         """Layers of random weights."""
-        sizes = enumerate(itertools.pairwise(self.layer_sizes))
-        return [uniform_layer(jax.random.fold_in(key, index), shape) for index, shape in sizes]
+        shapes = enumerate(itertools.pairwise(self.layer_sizes))
+        return list(uniform_layers(key, {str(index): shape for index, shape in shapes}).values())
 
     def logits(self, params: Sequence[Layer], inputs: Inputs) -> Logits:
         """Outputs of the last layer: unnormalised log probabilities, or a number."""

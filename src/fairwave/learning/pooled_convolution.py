@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from fairwave.learning.activations import Elementwise
-from fairwave.learning.dense import Layer, apply_layer, uniform_layer
+from fairwave.learning.dense import Layer, apply_layer, uniform_layers
 from fairwave.learning.image_windows import around, convolved
 from fairwave.learning.model import Inputs, Logits
 from fairwave.types import Key
@@ -44,10 +43,7 @@ class PooledConvolutional:
             "hidden": (flat, HIDDEN),
             "last": (HIDDEN, self.num_classes),
         }
-        return {
-            name: uniform_layer(jax.random.fold_in(key, index), shape)
-            for index, (name, shape) in enumerate(shapes.items())
-        }
+        return uniform_layers(key, shapes)
 
     def logits(self, params: dict[str, Layer], inputs: Inputs) -> Logits:
         """Unnormalised log probabilities."""

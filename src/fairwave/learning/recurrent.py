@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from fairwave.learning.activations import Elementwise
-from fairwave.learning.dense import Layer, apply_layer, uniform_layer
+from fairwave.learning.dense import Layer, apply_layer, uniform_layers
 from fairwave.learning.model import Inputs, Logits
 from fairwave.types import Key
 
@@ -41,10 +41,7 @@ class Recurrent:
             "state": (state, GATES * state),
             "last": (state, self.num_classes),
         }
-        return {
-            name: uniform_layer(jax.random.fold_in(key, index), shape)
-            for index, (name, shape) in enumerate(shapes.items())
-        }
+        return uniform_layers(key, shapes)
 
     def logits(self, params: dict[str, Layer], inputs: Inputs) -> Logits:
         """Unnormalised log probabilities."""

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from fairwave.learning.activations import Elementwise
-from fairwave.learning.dense import Layer, apply_layer, uniform_layer
+from fairwave.learning.dense import Layer, apply_layer, uniform_layers
 from fairwave.learning.group_norm import group_norm
 from fairwave.learning.image_windows import Images, around, convolved
 from fairwave.learning.model import Inputs, Logits
@@ -51,11 +51,8 @@ class Residual:
             if stage != STAGES[0]:
                 shapes[f"{stage}_shortcut"] = (1, 1, before, width)
             before = width
-        keys = [jax.random.fold_in(key, index) for index in range(len(shapes) + 1)]
-        layers = {
-            name: _normalised_layer(own, shape) for own, (name, shape) in zip(keys[1:], shapes.items(), strict=True)
-        }
-        return {**layers, "last": uniform_layer(keys[0], (before, self.num_classes))}
+        layers = uniform_layers(key, {"last": (before, self.num_classes), **shapes})
+        return {**{name: _normalised_layer(layers[name]["weight"]) for name in shapes}, "last": layers["last"]}
 
     def logits(self, params: dict[str, Layer], inputs: Inputs) -> Logits:
         """Unnormalised log probabilities, a few images at a time where there are many."""
@@ -81,10 +78,10 @@ class Residual:
         return self.activation(hidden + shortcut)
 
 
-def _normalised_layer(key: Key, shape: tuple[int, int, int, int]) -> Layer:
+def _normalised_layer(kernel: Array) -> Layer:
     """A kernel, and the scale and shift of the normalisation after it."""
-    scale: Array = jnp.ones(shape[-1], jnp.float32)
-    return {"weight": uniform_layer(key, shape)["weight"], "scale": scale, "shift": jnp.zeros_like(scale)}
+    scale: Array = jnp.ones(kernel.shape[-1], jnp.float32)
+    return {"weight": kernel, "scale": scale, "shift": jnp.zeros_like(scale)}
 
 
 def _normalised(layer: Layer, images: Images, stride: int) -> Images:

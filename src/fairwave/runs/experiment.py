@@ -130,6 +130,8 @@ def run_rounds(
 ) -> Iterator[CompletedRound]:
     """Rounds from `first` on, until the last, the target, or nobody can take part. Every plan is certified."""
     current = cell.start() if state is None else state
+    if first < num_rounds:
+        cell.compile_ahead(current)
     for round_index in range(first, num_rounds):
         current, record = cell.round(current, round_index)
         record = jax.device_get(record)

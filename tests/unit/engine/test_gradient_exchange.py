@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from fairwave.engine.gradient_exchange import exchanged_gradient
+from fairwave.engine.gradient_exchange import SentGradients, exchanged_gradient
 from fairwave.engine.server_steps import RoundAddress
 from fairwave.keys import Stream
 from tests.builders import clusters, clusters_cell
@@ -25,7 +25,8 @@ def exchanged(aggregator: str, rows: np.ndarray, arrived: np.ndarray, *, round_i
     stacked = jax.vmap(unravel)(jnp.asarray(rows, jnp.float32))
     samples = tuple(jnp.asarray(part[:40]) for part in (clusters().test_inputs, clusters().test_labels))
     address = RoundAddress(point.root, jnp.asarray(round_index))
-    found = exchanged_gradient(point.rules, server.global_params, stacked, jnp.asarray(arrived), address, samples)
+    sent = SentGradients(stacked, jnp.arange(DEVICES), jnp.asarray(arrived), None)
+    found = exchanged_gradient(point.rules, server.global_params, sent, address, samples)
     return np.asarray(ravel_pytree(found.gradient)[0]), bool(found.arrived), cell
 
 
@@ -46,6 +47,14 @@ def test_the_mean_is_eq_3_and_a_trimmed_mean_leaves_the_extremes_out():
     median, _, _ = exchanged("coordinate_median", rows, arrived)
     np.testing.assert_allclose(median, np.median(rows[arrived], axis=0), rtol=1e-5)
     assert np.abs(median).max() < 10.0 < np.abs(mean).max()
+
+
+def test_gradients_of_refused_devices_do_not_count():
+    everybody, caught = jnp.ones(5, bool), jnp.asarray([False, True, False, False, False])
+    sent = SentGradients({}, jnp.asarray([4, 1, 0]), everybody.at[4].set(False), caught)
+    np.testing.assert_array_equal(sent.counted(), [False, False, True])
+    honest = SentGradients({}, jnp.asarray([4, 1, 0]), everybody.at[4].set(False), None)
+    np.testing.assert_array_equal(honest.counted(), [False, True, True])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
