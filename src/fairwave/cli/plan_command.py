@@ -13,7 +13,7 @@ import typer
 
 from fairwave.cli.arguments import names_in
 from fairwave.cli.scenario_command import Overrides, Plugins, Source
-from fairwave.errors import ArgumentError, ScenarioError
+from fairwave.errors import ArgumentError, OutputError, ScenarioError
 from fairwave.extensions import RULES, listed
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def plan(
     from fairwave.scenario.loading import load_scenario
     from fairwave.scenario.per_device import with_device_file
 
-    _check_endings(out, plot)
+    _prepare_files(out, plot)
     if rows < 1:
         raise ArgumentError(f"--rows {rows}: too few; show at least one device")
     if battery and battery.replace(".", "", 1).isdecimal():
@@ -100,8 +100,9 @@ def plan(
     def compute(progress: Callable[[int], None]) -> xr.Dataset:
         try:
             return make_plan(scenario, names, draws=draws, fading=fading, labels=labels, progress=progress)
-        except ScenarioError as error:  # found only when the devices were laid out: say in which file
-            raise ScenarioError(f"{devices or source}: {error}") from None
+        except ScenarioError as error:  # found only when the devices were laid out: say in which file, once
+            place = f"{devices or source}: "
+            raise ScenarioError(place + str(error).removeprefix(place)) from None
 
     if work >= _SLOW and sys.stderr.isatty():
         result = _with_progress(compute, work * len(names))
@@ -121,14 +122,19 @@ def plan(
         typer.echo(f"wrote {plot}", err=True)
 
 
-def _check_endings(out: Path | None, plot: Path | None) -> None:
-    """Refuse a file that could not be written before any work is done for it."""
+def _prepare_files(out: Path | None, plot: Path | None) -> None:
+    """Refuse a file that could not be written before any work is done for it, and make the folder of one that could."""
     from fairwave.report.plan_export import ENDINGS
     from fairwave.report.plan_figure import FORMATS
 
     for option, path, allowed in (("--out", out, ENDINGS), ("--plot", plot, FORMATS)):
         if path is not None and path.suffix.lower() not in allowed:
             raise ArgumentError(f"{option} {path}: unknown ending '{path.suffix}'; choose from {', '.join(allowed)}")
+    for path in (each for each in (out, plot) if each is not None):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{path.parent}: cannot be made ({error.strerror}); choose another folder") from None
 
 
 def _with_progress(compute: Callable[[Callable[[int], None]], xr.Dataset], total: int) -> xr.Dataset:

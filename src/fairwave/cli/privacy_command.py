@@ -101,6 +101,7 @@ def privacy(
         order, ledgers, unfinished = store.order, store.ledgers(), store.unfinished()
         if not ledgers and not unfinished:
             raise StoreError(f"{run}: no round is stored yet; run 'fairwave resume {run}'")
+        _check_coalition(coalition, order.scenario.cell.num_devices)
         if form is Form.JSON:
             _write_statement(store, coalition, key, out)
             return
@@ -117,6 +118,15 @@ def privacy(
     for line in account.unfinished:
         typer.echo(line)
     _print_words(account)
+
+
+def _check_coalition(size: int | None, devices: int) -> None:
+    """Refuse more devices than can pool what they hear about another one."""
+    most = max(devices - 1, 1)
+    if size is not None and size > most:
+        raise ArgumentError(
+            f"--coalition {size}: is more than the other devices of a cell of {devices}; give a number from 1 to {most}"
+        )
 
 
 def _write_statement(store: RunStore, coalition: int | None, key: Path | None, out: Path | None) -> None:

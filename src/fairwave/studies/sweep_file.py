@@ -132,6 +132,10 @@ class Sweep(Group):
         return combinations * (1 if self.random is None else self.random.draws)
 
 
+_SCENARIO_TABLES = {name for name in Scenario.model_fields if name not in Sweep.model_fields}
+"""Tables and keys by which a scenario is known that starts from no other."""
+
+
 def _is_scenario(path: Path) -> ArgumentError:
     return ArgumentError(
         f'{path}: is a scenario; a study file names it, as in scenario = "{path}", and what varies in it, in [grid]'
@@ -144,7 +148,7 @@ def load_sweep(path: Path) -> Sweep:
         if str(path) in preset_names() and not path.exists():
             raise _is_scenario(path)
         tables = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-        if "extends" in tables:
+        if "extends" in tables or ("scenario" not in tables and set(tables) & _SCENARIO_TABLES):
             raise _is_scenario(path)
         return Sweep.model_validate(tables)
     except OSError as error:
