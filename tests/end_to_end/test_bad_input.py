@@ -269,7 +269,10 @@ def test_a_file_that_is_wrong_is_named_once(tmp_path: Path, capsys, monkeypatch)
 def test_a_folder_keeps_to_its_scenario_and_a_coalition_to_its_cell(tmp_path: Path, capsys, monkeypatch):
     folder = str(tmp_path / "run")
     options = (*as_options(SOFTMAX_MNIST), "--rounds", "1", "--schemes", "max_power", "--out", folder)
-    assert fairwave(capsys, monkeypatch, "run", "small", *options).code == 0
+    said = fairwave(capsys, monkeypatch, "run", "small", *options)
+    assert said.code == 0 and said.err.startswith("warning: radio.payload_bits: plans charge 875 kbit")
+    again = fairwave(capsys, monkeypatch, "run", "small", *options)
+    assert again.code == 0 and "warning" not in again.err  # it has been said, and nothing is left to train
     said = fairwave(capsys, monkeypatch, "run", "paper", "--out", folder)
     assert (
         said.code == 5 and f"{folder}: holds a run of another scenario, with cell.num_devices = 3, not 10 (" in said.err

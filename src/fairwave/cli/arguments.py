@@ -20,6 +20,11 @@ Schemes = Annotated[
 Seeds = Annotated[str, typer.Option(show_default=False, help="Such as 0..4 or 0,3,7. Default: the scenario's.")]
 
 
+def warn(sentence: str) -> None:
+    """Say on standard error what a command may surprise with."""
+    typer.echo(f"warning: {sentence}", err=True)
+
+
 def names_in(text: str, known: list[str]) -> tuple[str, ...]:
     """Names separated by commas; 'all' stands for every known one."""
     return tuple(known) if text.strip() == "all" else tuple(name.strip() for name in text.split(",") if name.strip())

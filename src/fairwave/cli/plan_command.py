@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairwave.cli.arguments import names_in
+from fairwave.cli.arguments import names_in, warn
 from fairwave.cli.scenario_command import Overrides, Plugins, Source
 from fairwave.errors import ArgumentError, OutputError, ScenarioError
 from fairwave.extensions import RULES, listed
@@ -82,6 +82,7 @@ def plan(
     """
     from fairwave.planner.plan import plan as make_plan
     from fairwave.planner.summary import energy_fairness
+    from fairwave.runs.forewarnings import forewarnings, outlook_of_plan
     from fairwave.scenario.loading import load_scenario
     from fairwave.scenario.per_device import with_device_file
 
@@ -108,6 +109,8 @@ def plan(
         result = _with_progress(compute, work * len(names))
     else:
         result = compute(lambda count: None)
+    for sentence in forewarnings(outlook_of_plan(scenario)):
+        warn(sentence)
     fairness = energy_fairness(result)
     _print(result, fairness, form, rows)
     if out is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairwave.cli.arguments import RunFolder, Schemes, Seeds, names_in
+from fairwave.cli.arguments import RunFolder, Schemes, Seeds, names_in, warn
 from fairwave.cli.progress import watching
 from fairwave.cli.scenario_command import Overrides, Plugins, Source
 from fairwave.runs.seeds import seeds_in
@@ -84,7 +84,7 @@ def start(order: Order, folder: Path) -> None:
     command = this_command()
     whole = planned(order, folder)
     with Resumable(f"fairwave resume {_quoted(folder)}"), watching(whole.rounds * len(list(whole.tracks()))) as watch:
-        worked = run_into(order, folder, command, watch)
+        worked = run_into(order, folder, command, watch, warn=warn)
     tell_results(folder, worked)
 
 

@@ -16,6 +16,7 @@ from fairwave.extensions import RULES
 from fairwave.planner.batch import CASE_NAMES, average_plans
 from fairwave.planner.tile import AVERAGED
 from fairwave.policy.fleet import fleet
+from fairwave.policy.passes import kept_to_their_data
 from fairwave.policy.rule import Rule
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
@@ -62,7 +63,10 @@ def plan(
     values = DeviceValues(scenario)
     distance_m = distances_m(scenario, values)
     with double_precision():
-        members = jax.tree.map(np.asarray, fleet(scenario, values))
+        members = fleet(scenario, values)
+        if scenario.data.samples_per_device is not None:  # else nobody knows what devices hold before data are read
+            members = kept_to_their_data(members, scenario, np.asarray(scenario.data.samples_per_device))
+        members = jax.tree.map(np.asarray, members)
     path_gain = np.broadcast_to(members.device.path_gain, distance_m.shape)
     results = {name: average_plans(RULES[name], scenario, members, num_draws, progress) for name in names}
 

@@ -52,11 +52,18 @@ Watch = Callable[[TrackProgress], None]
 
 
 def run(
-    order: Order, folder: Path, command: str, watch: Watch = lambda step: None, *, execution: Execution = BEST_HERE
+    order: Order,
+    folder: Path,
+    command: str,
+    watch: Watch = lambda step: None,
+    *,
+    execution: Execution = BEST_HERE,
+    warn: Callable[[str], None] = lambda sentence: None,
 ) -> bool:
     """Run an order, or go on with it where the folder already holds it. Whether anything was left to do.
 
-    The folder may hold an order for fewer schemes, seeds or rounds of the same scenario: it is then extended.
+    The folder may hold an order for fewer schemes, seeds or rounds of the same scenario: it is then extended. Before a
+    new run trains, `warn` is called with what it may surprise with.
     """
     order.check()
     wanted = planned(order, folder)
@@ -64,6 +71,8 @@ def run(
     if not holds_run(folder):
         experiment = Experiment(order, execution=execution)
         experiment.cell(next(order.tracks()))  # whatever is wrong with the order is found before a folder is made
+        for sentence in experiment.forewarnings():
+            warn(sentence)
         make_folder(folder, private=mode_of(order.scenario.privacy).proves)
     with locked(folder):
         store = RunStore(folder, write=True) if holds_run(folder) else RunStore.create(folder, order)

@@ -31,6 +31,8 @@ class Simulation:
     scenario: Scenario
     results: xr.Dataset
     """Dims scheme, seed, round, device."""
+    warnings: tuple[str, ...] = ()
+    """What was to be said before training, such as a privacy budget that ends early; 'fairwave run' prints it."""
 
 
 def simulate(
@@ -61,4 +63,8 @@ def simulate(
         for done in run_rounds(cell, order.rounds):
             records[track].append(as_arrays(done.record))
             progress(*track, done.round_index + 1, done.record)
-    return Simulation(scenario=scenario, results=to_dataset(records, layouts, order.schemes, order.seeds))
+    return Simulation(
+        scenario=scenario,
+        results=to_dataset(records, layouts, order.schemes, order.seeds),
+        warnings=tuple(experiment.forewarnings()),
+    )
