@@ -126,6 +126,6 @@ def show(source: Source = "paper", overrides: Overrides = None, plugins: Plugins
 @app.command()
 def schema() -> None:
     """Print the JSON schema of scenario files, for editors that complete and check TOML."""
-    from fairwave.scenario.parameters import Scenario
+    from fairwave.scenario.file_schema import file_schema
 
-    typer.echo(json.dumps(Scenario.model_json_schema(), indent=1))
+    typer.echo(json.dumps(file_schema(), indent=1))
