@@ -233,6 +233,14 @@ def test_python_call_returns_labelled_results():
     np.testing.assert_allclose(plan["case_fraction"].sum("case_name"), 1.0, rtol=1e-6)
 
 
+def test_one_draw_is_a_draw(run):
+    one, none = package.plan("small", draws=1), package.plan("small", fading=False)
+    assert (one.attrs["fading"], none.attrs["fading"]) == ("rayleigh", "none")
+    assert not np.allclose(one["uplink_rate_bps"], none["uplink_rate_bps"], rtol=0.01)
+    assert "proposed (one channel draw, rayleigh fading)" in run("plan", "small", "--draws", "1").out
+    assert "proposed (no fading)" in run("plan", "small", "--no-fading").out
+
+
 def test_draws_are_paired_and_reproducible():
     alone = package.plan("small", ["priced"], draws=30)
     together = package.plan("small", ["proposed", "priced"], draws=30)

@@ -102,6 +102,7 @@ def plan(
         },
         attrs={
             "draws": num_draws,
+            "fading": scenario.radio.fading.law,
             "seed": scenario.run.seed,
             "round_s": scenario.cell.deadline_s,
             "fairwave_version": importlib.metadata.version("fairwave"),

@@ -51,7 +51,9 @@ def plan_tables(plan: xr.Dataset, fairness: dict[str, dict[str, float]], rows: i
 def _device_table(plan: xr.Dataset, policy: str, rows: int, columns: Sequence[_Column]) -> Table:
     num_devices = plan.sizes["device"]
     shown = np.unique(np.linspace(0, num_devices - 1, min(rows, num_devices)).round().astype(int))
-    draws = "no fading" if plan.attrs["draws"] == 1 else f"mean of {plan.attrs['draws']} channel draws"
+    draws = f"mean of {plan.attrs['draws']} channel draws"
+    if plan.attrs["draws"] == 1:
+        draws = "no fading" if plan.attrs["fading"] == "none" else f"one channel draw, {plan.attrs['fading']} fading"
     of_all = f", {shown.size} of {num_devices:,} devices" if shown.size < num_devices else ""
     table = Table(title=f"{policy} ({draws}{of_all})", title_justify="left")
     table.add_column("device", justify="right")

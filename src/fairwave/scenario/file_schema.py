@@ -23,8 +23,8 @@ def file_schema() -> dict[str, Any]:
     schema = copy.deepcopy(Scenario.model_json_schema())
     tables = {name: _table(schema, name) for name in schema["properties"]}
     whole = {name: {"required": table.pop("required")} for name, table in tables.items() if "required" in table}
-    for (table, key), registry in NAMED.items():
-        schema["$defs"][table]["properties"][key]["examples"] = registry.names()
+    for (owner, key), registry in NAMED.items():
+        schema["$defs"][owner]["properties"][key]["examples"] = registry.names()
     for table in tables.values():
         for key, meaning in table.get("properties", {}).items():
             table["properties"][key] = _or_unset(meaning)
@@ -49,7 +49,7 @@ def _table(schema: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _or_unset(meaning: dict[str, Any]) -> dict[str, Any]:
     """The same value, or the word that drops it; how it is described stays beside both."""
-    told = {name: meaning[name] for name in ("title", "description", "examples") if name in meaning}
+    told: dict[str, Any] = {name: meaning[name] for name in ("title", "description", "examples") if name in meaning}
     if meaning.get("default") is not None:
         told["default"] = meaning["default"]
     value = {name: part for name, part in meaning.items() if name not in (*told, "default")}
