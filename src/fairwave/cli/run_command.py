@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairwave.cli.arguments import RunFolder, Schemes, Seeds, names_in, warn
+from fairwave.cli.dry_run import tell_forecast
 from fairwave.cli.progress import watching
 from fairwave.cli.scenario_command import Overrides, Plugins, Source
 from fairwave.runs.seeds import seeds_in
@@ -28,6 +29,9 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the run. Default: runs/ and the name of the scenario.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Estimate time, memory and energy, and stop before anything is stored.")
+    ] = False,
     coordinator: Annotated[
         str | None, typer.Option(help="HOST:PORT of process 0, to spread the devices over processes or machines.")
     ] = None,
@@ -62,6 +66,9 @@ def run(
         seeds_in(seeds) if seeds else (scenario.run.seed,),
         rounds,
     )
+    if dry_run:
+        tell_forecast(order)
+        return
     if coordinator is None and (processes is not None or process is not None):
         raise ArgumentError("--processes and --process: need --coordinator, where process 0 is met")
     if coordinator is not None:
