@@ -14,6 +14,7 @@ from fairwave.cli import data_command as data
 from fairwave.cli import device_command as device
 from fairwave.cli import export_command as export
 from fairwave.cli import federate_command as federate
+from fairwave.cli import init_command as init
 from fairwave.cli import plan_command as plan
 from fairwave.cli import privacy_command as privacy
 from fairwave.cli import report_command as report
@@ -41,6 +42,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("init")(init.init)
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("report")(report.report)

@@ -40,7 +40,7 @@ class SchemeForecast:
     energy_std_j: float
     """Std over devices."""
     total_j: float
-    """Of all devices, rounds and seeds."""
+    """What all devices spend in all rounds, with every seed."""
 
 
 @dataclasses.dataclass(frozen=True)
