@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairwave.cli.arguments import names_in, warn
+from fairwave.cli.arguments import DEFAULT_COMPARED, names_after_commas, names_in, warn
 from fairwave.cli.scenario_command import Overrides, Plugins, Source
 from fairwave.errors import ArgumentError, OutputError, ScenarioError
 from fairwave.extensions import RULES, listed
@@ -35,19 +35,22 @@ def plan(
     source: Source = "paper",
     devices: Annotated[
         Path | None,
-        typer.Option(help="CSV or Parquet file with a row per device: distance_m, and any parameter that differs."),
+        typer.Option(
+            help="Read the fleet from a CSV or Parquet file: a row per device, with distance_m and all that differs."
+        ),
     ] = None,
     policies: Annotated[
         str,
         typer.Option(
-            show_default=False,
-            help=f"Comma-separated, or 'all': {listed(RULES)}, or a plugin's. Default: the first two.",
+            help=f"Compare these policies, separated by commas, or 'all': {listed(RULES)}, or a plugin's.",
+            autocompletion=lambda incomplete: names_after_commas(RULES, incomplete),
         ),
-    ] = "proposed,max_power",
+    ] = DEFAULT_COMPARED,
     overrides: Overrides = None,
     plugins: Plugins = None,
     draws: Annotated[
-        int | None, typer.Option(help="Channel draws to average over. Default: the scenario's rounds.")
+        int | None,
+        typer.Option(help="Average over so many channel draws. Left out, they are as many as the scenario's rounds."),
     ] = None,
     fading: Annotated[
         bool,
@@ -56,12 +59,10 @@ def plan(
         ),
     ] = True,
     battery: Annotated[
-        str | None, typer.Option(help="Battery capacity, e.g. '2 Wh': adds the rounds that it lasts.")
+        str | None, typer.Option(help="Give every device a battery, as in '2 Wh', and say how many rounds it lasts.")
     ] = None,
-    form: Annotated[
-        Format, typer.Option("--format", show_default=False, help="How to print the plan. Default: as tables.")
-    ] = Format.TABLE,
-    rows: Annotated[int, typer.Option(show_default=False, help="Most devices shown per table. Default: 20.")] = 20,
+    form: Annotated[Format, typer.Option("--format", help="Print the plan in this form.")] = Format.TABLE,
+    rows: Annotated[int, typer.Option(help="Show at most so many devices in a table.")] = 20,
     out: Annotated[Path | None, typer.Option(help="Also write all devices to .parquet, .csv, .json or .nc.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Also draw the plan as .svg, .pdf or .png.")] = None,
 ) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
-import typer.core
 
 from fairwave.cli import privacy_plan_command
 from fairwave.cli.arguments import RunFolder
+from fairwave.cli.help_texts import WholeSummaries
 from fairwave.cli.scenario_command import Plugins
 from fairwave.errors import ArgumentError, OutputError, StoreError
 from fairwave.signing import KEY
@@ -35,7 +35,7 @@ class Form(enum.StrEnum):
 ACCOUNT = "account"
 
 
-class _AccountByDefault(typer.core.TyperGroup):
+class _AccountByDefault(WholeSummaries):
     """`fairwave privacy RUN` is short for `fairwave privacy account RUN`."""
 
     def resolve_command(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairwave.cli.arguments import RunFolder, Schemes, Seeds, names_in, warn
+from fairwave.cli.arguments import DEFAULT_COMPARED, RunFolder, Schemes, Seeds, names_in, warn
 from fairwave.cli.dry_run import tell_forecast
 from fairwave.cli.progress import watching
 from fairwave.cli.scenario_command import Overrides, Plugins, Source
@@ -21,22 +21,26 @@ if TYPE_CHECKING:
 
 def run(
     source: Source = "paper",
-    schemes: Schemes = "proposed,max_power",
-    rounds: Annotated[int | None, typer.Option(help="Communication rounds. Default: the scenario's.")] = None,
+    schemes: Schemes = DEFAULT_COMPARED,
+    rounds: Annotated[
+        int | None, typer.Option(help="Run so many communication rounds. Left out, they are the scenario's.")
+    ] = None,
     seeds: Seeds = "",
     overrides: Overrides = None,
     plugins: Plugins = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the run. Default: runs/ and the name of the scenario.")
+        Path | None,
+        typer.Option(help="Store the run in this folder. Left out, it is runs/ and the name of the scenario."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Estimate time, memory and energy, and stop before anything is stored.")
     ] = False,
     coordinator: Annotated[
-        str | None, typer.Option(help="HOST:PORT of process 0, to spread the devices over processes or machines.")
+        str | None,
+        typer.Option(help="Spread the devices over processes or machines that meet at process 0's HOST:PORT."),
     ] = None,
-    processes: Annotated[int | None, typer.Option(help="How many processes there are.", show_default=False)] = None,
-    process: Annotated[int | None, typer.Option(help="Which one this is, from 0.", show_default=False)] = None,
+    processes: Annotated[int | None, typer.Option(help="Say how many processes there are.", show_default=False)] = None,
+    process: Annotated[int | None, typer.Option(help="Say which one this is, from 0.", show_default=False)] = None,
 ) -> None:
     """Train schemes side by side: real data, the same channels, every round stored as it ends.
 

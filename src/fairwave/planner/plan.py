@@ -12,7 +12,7 @@ import numpy as np
 
 from fairwave.double_precision import double_precision
 from fairwave.errors import ArgumentError
-from fairwave.extensions import RULES
+from fairwave.extensions import COMPARED, RULES
 from fairwave.planner.batch import CASE_NAMES, average_plans
 from fairwave.planner.tile import AVERAGED
 from fairwave.policy.fleet import fleet
@@ -29,14 +29,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 MOST_DRAWS = 10_000_000
-DEFAULT_POLICIES = ("proposed", "max_power")
 TOO_SLOW = "its fewest iterations take longer than the deadline"
 OUT_OF_REACH = "full power does not carry its upload in time, in any draw"
 
 
 def plan(
     scenario: Scenario | str | Path = "paper",
-    policies: Iterable[str | Rule] = DEFAULT_POLICIES,
+    policies: Iterable[str | Rule] = COMPARED,
     *,
     draws: int | None = None,
     fading: bool = True,

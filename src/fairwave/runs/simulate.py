@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from fairwave.data.sources import DataSet
 from fairwave.engine.round_record import Arrays, RoundRecord, as_arrays
+from fairwave.extensions import COMPARED
 from fairwave.learning.model import Model
 from fairwave.runs.experiment import Experiment, run_rounds
-from fairwave.runs.order import DEFAULT_SCHEMES, Order, Track
+from fairwave.runs.order import Order, Track
 from fairwave.runs.results import to_dataset
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
@@ -37,7 +38,7 @@ class Simulation:
 
 def simulate(
     scenario: Scenario | str | Path = "paper",
-    schemes: Sequence[str | Scheme] = DEFAULT_SCHEMES,
+    schemes: Sequence[str | Scheme] = COMPARED,
     seeds: Sequence[int] = (0,),
     *,
     rounds: int | None = None,

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from fairwave.errors import ArgumentError, did_you_mean
-from fairwave.runs.order import DEFAULT_SCHEMES
+from fairwave.extensions import COMPARED
 from fairwave.runs.seeds import seeds_in
 from fairwave.scenario.complaints import one_line
 from fairwave.scenario.fields import keys_beside
@@ -93,7 +93,7 @@ class Sweep(Group):
 
     scenario: Annotated[str, BeforeValidator(_name)]
     """A preset, or a TOML file beside the study file."""
-    schemes: Annotated[tuple[str, ...], BeforeValidator(_texts)] = DEFAULT_SCHEMES
+    schemes: Annotated[tuple[str, ...], BeforeValidator(_texts)] = COMPARED
     """What is compared at every point."""
     seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds)] | None = None
     """Seeds of every point; those of the scenario by default."""
