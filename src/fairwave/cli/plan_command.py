@@ -63,7 +63,10 @@ def plan(
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="Print the plan in this form.")] = Format.TABLE,
     rows: Annotated[int, typer.Option(help="Show at most so many devices in a table.")] = 20,
-    out: Annotated[Path | None, typer.Option(help="Also write all devices to .parquet, .csv, .json or .nc.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Also write all devices as .parquet, .csv, .json or .nc, or a page to read as .html."),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Also draw the plan as .svg, .pdf or .png.")] = None,
 ) -> None:
     """Plan a round: for each device its best iterations, power, rate, times, energies and utility.
@@ -79,10 +82,13 @@ def plan(
 
       fairwave plan --devices fleet.csv --battery "2 Wh" --out plan.parquet
 
+      fairwave plan paper --battery "2 Wh" --out plan.html
+
       fairwave plan my.toml --set cell.deadline_s=0.5 --format json
     """
     from fairwave.planner.plan import plan as make_plan
     from fairwave.planner.summary import energy_fairness
+    from fairwave.planner.what_if import what_if
     from fairwave.runs.forewarnings import forewarnings, outlook_of_plan
     from fairwave.scenario.loading import load_scenario
     from fairwave.scenario.per_device import with_device_file
@@ -116,8 +122,13 @@ def plan(
     _print(result, fairness, form, rows)
     if out is not None:
         from fairwave.report.plan_export import export_plan
+        from fairwave.report.plan_page import ENDING, write_plan_page
 
-        export_plan(result, fairness, out)
+        if out.suffix.lower() == ENDING:
+            answers = what_if(scenario, names, draws=result.attrs["draws"], fading=fading)
+            write_plan_page(result, fairness, answers, out, str(devices or source))
+        else:
+            export_plan(result, fairness, out)
         typer.echo(f"wrote {out}", err=True)
     if plot is not None:
         from fairwave.report.plan_figure import draw_plan
@@ -130,8 +141,9 @@ def _prepare_files(out: Path | None, plot: Path | None) -> None:
     """Refuse a file that could not be written before any work is done for it, and make the folder of one that could."""
     from fairwave.report.plan_export import ENDINGS
     from fairwave.report.plan_figure import FORMATS
+    from fairwave.report.plan_page import ENDING
 
-    for option, path, allowed in (("--out", out, ENDINGS), ("--plot", plot, FORMATS)):
+    for option, path, allowed in (("--out", out, (*ENDINGS, ENDING)), ("--plot", plot, FORMATS)):
         if path is not None and path.suffix.lower() not in allowed:
             raise ArgumentError(f"{option} {path}: unknown ending '{path.suffix}'; choose from {', '.join(allowed)}")
     for path in (each for each in (out, plot) if each is not None):
