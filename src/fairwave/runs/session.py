@@ -70,9 +70,9 @@ def run(
     experiment = None
     if not holds_run(folder):
         experiment = Experiment(order, execution=execution)
-        experiment.cell(next(order.tracks()))  # whatever is wrong with the order is found before a folder is made
         for sentence in experiment.forewarnings():
             warn(sentence)
+        experiment.cell(next(order.tracks()))  # whatever is wrong with the order is found before a folder is made
         make_folder(folder, private=mode_of(order.scenario.privacy).proves)
     with locked(folder):
         store = RunStore(folder, write=True) if holds_run(folder) else RunStore.create(folder, order)
