@@ -110,6 +110,9 @@ ACCOUNTANTS: Registry[Any] = Registry(
     },
 )
 
+COMPARED = ("proposed", "max_power")
+"""Schemes, and policies, that are compared where none are named: the paper's, and its benchmark."""
+
 ALL: dict[str, Registry[Any]] = {
     registry.group: registry
     for registry in (

@@ -87,5 +87,14 @@ def _from_text(text: str, dimension: Dimension) -> float:
     if not unit:
         raise ValueError(f'"{text}" has no unit; write a bare number (SI) or text such as {dimension.example}')
     owner = next((d.described for table in (_LINEAR, _DECIBEL) for d, units in table.items() if unit in units), None)
+    near = _of_other_case(unit, dimension)
+    if owner is None and near is not None:
+        raise ValueError(f'"{text}" is in an unknown unit \'{unit}\'; did you mean "{match[1]} {near}"?')
     what = owner if owner else f"in an unknown unit '{unit}'"
     raise ValueError(f'"{text}" is {what}; expected {dimension.described} such as {dimension.example}')
+
+
+def _of_other_case(unit: str, dimension: Dimension) -> str | None:
+    """The unit of a dimension that has the same letters, whether capital or small; None if there is none."""
+    known = (*_LINEAR.get(dimension, {}), *_DECIBEL.get(dimension, {}))
+    return next((name for name in known if name.lower() == unit.lower()), None)

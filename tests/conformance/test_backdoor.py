@@ -126,10 +126,10 @@ def test_results_and_reports_show_it():
     values = results["backdoor_success"].values
     assert values.shape == (1, 1, 2) and np.isnan(values[0, 0, 0]) and 0.0 <= values[0, 0, 1] <= 1.0
     assert "backdoor at the end" in cheating_section(results)
-    assert "backdoor" in [column.header for column in run_table(results).renderables[0].columns]
+    assert "backdoor" in run_table(results).renderables[0].heads
     without = results.drop_vars("backdoor_success")
     assert "backdoor at the end" not in cheating_section(without)
-    assert "backdoor" not in [column.header for column in run_table(without).renderables[0].columns]
+    assert "backdoor" not in run_table(without).renderables[0].heads
 
 
 def test_features_have_no_inputs_to_mark():

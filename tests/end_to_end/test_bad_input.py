@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.builders import SOFTMAX_MNIST, as_options
 from tests.end_to_end.command_line import fairwave
 
 PAPER = b'extends = "paper"\n'
@@ -34,10 +36,17 @@ SCENARIOS = {
     "law is no table": (PAPER + b'[radio]\nfading = "rayleigh"\n', "radio.fading"),
     "group is no table": (b'extends = "paper"\nradio = 3\n', "not a table"),
     "nothing extended": (b"[run]\nseed = 1\n", 'start the file with extends = "paper"'),
-    "extends unknown": (b'extends = "papr"\n', "did you mean 'paper'?"),
-    "extends missing file": (b'extends = "gone.toml"\n', "no such file"),
+    "extends unknown": (
+        b'extends = "papr"\n',
+        "mine.toml: extends \"papr\": no such preset or file; did you mean 'paper'?",
+    ),
+    "extends missing file": (b'extends = "gone.toml"\n', 'mine.toml: extends "gone.toml": no such file'),
     "extends a number": (b"extends = 3\n", "is no name"),
     "wrong unit": (PAPER + b'[radio]\nbandwidth_hz = "250 mW"\n', "is a power; expected a frequency"),
+    "unit in small letters": (
+        PAPER + b'[radio]\nbandwidth_hz = "250 khz"\n',
+        """in an unknown unit 'khz'; did you mean "250 kHz"?""",
+    ),
     "unknown unit": (PAPER + b'[radio]\nbandwidth_hz = "250 hertz"\n', "unknown unit 'hertz'"),
     "dB without reference": (PAPER + b'[radio]\nmax_transmit_power_w = "0 dB"\n', "is a ratio; expected a power"),
     "text without unit": (PAPER + b'[radio]\nbandwidth_hz = "fast"\n', "is no frequency"),
@@ -102,6 +111,19 @@ SCENARIOS = {
     ),
     "decay below all energies": (PAPER + b"[utility]\neffort_decay_j = 1e-13\n", "at least 1e-12 J"),
     "layer of nothing": (PAPER + b"[learning]\nlayer_sizes = [784, 0, 10]\n", "learning.layer_sizes"),
+    "text for a list": (
+        PAPER + b'[defences]\nuse = "reputation"\n',
+        """defences.use: 'reputation' is not a list; write it in brackets, as in ["reputation"]""",
+    ),
+    "text for a table in a list": (
+        PAPER + b'[cheating]\nadversaries = ["echo"]\n',
+        "cheating.adversaries.0: 'echo' is not a table; write it as { behaviour = ..., devices = ... }",
+    ),
+    "text for a choice of two": (
+        PAPER + b'[learning]\ngradient_exchange = "no way"\n',
+        "'no way' is neither true nor false; write one of them, without quotes",
+    ),
+    "number for text": (PAPER + b"[data]\nsource = 3\n", "data.source: 3 is not text; write it in quotes"),
     "negative seed": (PAPER + b"[run]\nseed = -1\n", "run.seed"),
 }
 
@@ -145,6 +167,10 @@ OVERRIDES = {
     "unknown key": ("radio.bandwith_hz=1e6", "did you mean 'bandwidth_hz'?"),
     "through a value": ("radio.carrier_hz.x=1", "is a value, not a table"),
     "wrong unit": ("radio.bandwidth_hz=1 s", "is a time; expected a frequency"),
+    "text for a list of tables": (
+        "cheating.adversaries=echo",
+        "cheating.adversaries: 'echo' is not a list; write a table for each member, as in [{ behaviour = ..., devices = ... }]",
+    ),
     "required unset": ("radio.bandwidth_hz=unset", "radio.bandwidth_hz: missing"),
 }
 
@@ -180,6 +206,11 @@ def test_override(override, said, capsys, monkeypatch):
         (("plan", "papre"), "did you mean 'paper'?"),
         (("plan", "gone.toml"), "no such file"),
         (("plan", "--devices", "gone.csv"), "cannot be read"),
+        (
+            ("plan", "examples/fleet.csv"),
+            "fleet.csv: is a table of devices, not a scenario; 'fairwave plan --devices examples/fleet.csv' plans for it",
+        ),
+        (("run", "gone.csv"), "gone.csv: no such file"),
         (("plan", "--policies", "proposd"), "did you mean 'proposed'?"),
         (("plan", "--policies", ","), "none given"),
         (("plan", "--battery", "2 W"), "is a power; expected an energy"),
@@ -202,6 +233,8 @@ def test_arguments(arguments, said, capsys, monkeypatch):
 def test_a_scenario_file_is_no_study_file(tmp_path: Path, capsys, monkeypatch):
     (tmp_path / "mine.toml").write_bytes(PAPER)
     one_line(fairwave(capsys, monkeypatch, "sweep", str(tmp_path / "mine.toml")), "mine.toml: is a scenario")
+    (tmp_path / "whole.toml").write_bytes(b"[cell]\nnum_devices = 3\n")
+    one_line(fairwave(capsys, monkeypatch, "sweep", str(tmp_path / "whole.toml")), "whole.toml: is a scenario")
 
 
 def test_the_file_of_a_run_and_a_folder_of_runs_are_not_runs(tmp_path: Path, capsys, monkeypatch):
@@ -212,7 +245,51 @@ def test_the_file_of_a_run_and_a_folder_of_runs_are_not_runs(tmp_path: Path, cap
     said = fairwave(capsys, monkeypatch, "report", str(file))
     assert said.code == 5 and f"{file}: is the file of a run; give its folder, {file.parent}" in said.err
     said = fairwave(capsys, monkeypatch, "report", str(tmp_path))
-    assert said.code == 5 and f"holds 2 runs of a sweep or study; give one of them, such as {file.parent}" in said.err
+    assert (
+        said.code == 5 and f"{tmp_path}: holds 2 runs, not one; give one of them, such as {file.parent}\n" in said.err
+    )
+    (tmp_path / "sweep.html").touch()
+    said = fairwave(capsys, monkeypatch, "report", str(tmp_path))
+    assert f"such as {file.parent}, or open {tmp_path / 'sweep.html'}, which compares them\n" in said.err
+    shutil.rmtree(tmp_path / "second")
+    said = fairwave(capsys, monkeypatch, "report", str(tmp_path))
+    assert f"{tmp_path}: is no run, and holds one; give its folder, {file.parent}\n" in said.err
+    said = fairwave(capsys, monkeypatch, "runs", "rm", str(file), "--yes")
+    assert said.code == 5 and f"{file}: is the file of a run; give its folder, {file.parent}" in said.err
+
+
+def test_a_file_that_is_wrong_is_named_once(tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fleet.csv").write_bytes(b"distance_m\n10\n-3\n")
+    said = fairwave(capsys, monkeypatch, "plan", "--devices", "fleet.csv", "--no-fading")
+    one_line(said, "fairwave: fleet.csv: column 'distance_m', row 2: -3 is out of range")
+    assert said.err.count("fleet.csv") == 1
+
+
+def test_a_folder_keeps_to_its_scenario_and_a_coalition_to_its_cell(tmp_path: Path, capsys, monkeypatch):
+    folder = str(tmp_path / "run")
+    options = (*as_options(SOFTMAX_MNIST), "--rounds", "1", "--schemes", "max_power", "--out", folder)
+    said = fairwave(capsys, monkeypatch, "run", "small", *options)
+    assert said.code == 0 and said.err.startswith("warning: radio.payload_bits: plans charge 875 kbit")
+    again = fairwave(capsys, monkeypatch, "run", "small", *options)
+    assert again.code == 0 and "warning" not in again.err  # it has been said, and nothing is left to train
+    said = fairwave(capsys, monkeypatch, "run", "paper", "--out", folder)
+    assert (
+        said.code == 5 and f"{folder}: holds a run of another scenario, with cell.num_devices = 3, not 10 (" in said.err
+    )
+    assert said.err.endswith(" parameters differ); choose another --out\n") and said.err.count("\n") == 1
+    for form in ("text", "json"):
+        said = fairwave(capsys, monkeypatch, "privacy", folder, "--coalition", "99", "--format", form)
+        one_line(said, "--coalition 99: is more than the other devices of a cell of 3; give a number from 1 to 2")
+    assert fairwave(capsys, monkeypatch, "privacy", folder, "--coalition", "2").code == 0
+
+
+def test_plan_makes_the_folder_of_its_files_before_it_works(tmp_path: Path, capsys, monkeypatch):
+    wanted = tmp_path / "not" / "there" / "plan.csv"
+    assert fairwave(capsys, monkeypatch, "plan", "--no-fading", "--out", str(wanted)).code == 0 and wanted.exists()
+    (tmp_path / "file").touch()
+    said = fairwave(capsys, monkeypatch, "plan", "--no-fading", "--out", str(tmp_path / "file" / "plan.csv"))
+    assert (said.code, said.out) == (4, "") and "cannot be made (File exists); choose another folder" in said.err
 
 
 @pytest.mark.parametrize("command", [(), ("run",), ("study", "attacks"), ("runs",), ("scenario", "show")])

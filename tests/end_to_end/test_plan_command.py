@@ -120,9 +120,10 @@ def test_plot_is_a_figure_with_labels(run, tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("option", "name", "said"),
-    [("--out", "no/such/plan.csv", "cannot be written"), ("--plot", "no/such/plan.svg", "cannot be written")],
+    [("--out", "plan.csv", "cannot be written"), ("--plot", "plan.svg", "cannot be written")],
 )
 def test_a_result_that_cannot_be_written_says_so(run, tmp_path: Path, option, name, said):
+    (tmp_path / name).mkdir()  # a folder where the file should be
     outcome = run("plan", "small", "--no-fading", option, str(tmp_path / name))
     assert outcome.code == 4
     assert said in outcome.err and "Traceback" not in outcome.err
@@ -230,6 +231,14 @@ def test_python_call_returns_labelled_results():
     assert dict(plan.sizes) == {"policy": 2, "device": 4, "case_name": 6}
     assert plan["energy_j"].sel(policy="priced", device=0) > 0
     np.testing.assert_allclose(plan["case_fraction"].sum("case_name"), 1.0, rtol=1e-6)
+
+
+def test_one_draw_is_a_draw(run):
+    one, none = package.plan("small", draws=1), package.plan("small", fading=False)
+    assert (one.attrs["fading"], none.attrs["fading"]) == ("rayleigh", "none")
+    assert not np.allclose(one["uplink_rate_bps"], none["uplink_rate_bps"], rtol=0.01)
+    assert "proposed (one channel draw, rayleigh fading)" in run("plan", "small", "--draws", "1").out
+    assert "proposed (no fading)" in run("plan", "small", "--no-fading").out
 
 
 def test_draws_are_paired_and_reproducible():

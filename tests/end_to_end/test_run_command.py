@@ -19,7 +19,7 @@ from fairwave.runs.database import FILE
 from tests.builders import SOFTMAX_MNIST, as_options
 from tests.end_to_end.command_line import Outcome, fairwave
 
-TINY = as_options(SOFTMAX_MNIST)
+TINY = as_options((*SOFTMAX_MNIST, "radio.payload_bits=unset"))
 
 
 @pytest.fixture(scope="module")

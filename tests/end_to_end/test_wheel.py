@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fairwave.cli.init_command import FILES
 from tests.builders import SOFTMAX_MNIST, as_options
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +23,8 @@ def test_a_wheel_runs_elsewhere(tmp_path: Path):
     subprocess.run(build, check=True, capture_output=True, timeout=300)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for needed in ("data/mnist.npz", "scenario/presets/paper.toml", "report/page.html", "py.typed"):
+    starter = [f"cli/starter/{name}" for name in FILES]
+    for needed in ("data/mnist.npz", "scenario/presets/paper.toml", "report/page.html", "py.typed", *starter):
         assert f"fairwave/{needed}" in names
     venv.create(tmp_path / "env", with_pip=True)
     binaries = tmp_path / "env" / "bin"
@@ -46,7 +48,8 @@ def test_a_wheel_runs_elsewhere(tmp_path: Path):
         "https_proxy": "http://127.0.0.1:9",
         "http_proxy": "http://127.0.0.1:9",
     }
-    for arguments in (["run", "small", "--rounds", "2"], ["report", "runs/small"]):
+    plan = ["plan", "mine/scenario.toml", "--policies", "half_power", "--no-fading"]
+    for arguments in (["run", "small", "--rounds", "2"], ["report", "runs/small"], ["init", "mine"], plan):
         command = [str(binaries / "fairwave"), *arguments]
         done = subprocess.run(command, check=False, cwd=away, env=offline, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr

@@ -29,6 +29,7 @@ SCENARIOS = {
         "data.refreshed_samples=3",
     ),
     "empty batteries": ("compute.battery_capacity_j=[0.15, 5, 5]", "cell.participants=1", "run.num_rounds=4"),
+    "time for a thousand iterations, data for 200": ("compute.bits_per_iteration=100e3",),
     "moving": ('cell.mobility={law="radial", max_speed_m_per_s=20, near_m=10, far_m=300}', "radio.doppler_hz=1"),
 }
 

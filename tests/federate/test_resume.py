@@ -196,7 +196,7 @@ def test_simulations_and_federations_do_not_mix(tmp_path: Path) -> None:
     run(order, tmp_path / "simulation", "test")
     with pytest.raises(StoreError, match="holds a simulation, not a federation"):
         federated(order, tmp_path / "simulation")
-    with pytest.raises(StoreError, match=r"holds a run with learning.learning_rate"):
+    with pytest.raises(StoreError, match=r"holds a run of another scenario, with learning.learning_rate"):
         federated(tiny("learning.learning_rate=0.5", rounds=1), tmp_path / "federation")
 
 

@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fairwave.extensions import SCHEMES, listed
+from fairwave.extensions import COMPARED, SCHEMES, listed
+from fairwave.registry import Registry
 
-RunFolder = Annotated[Path, typer.Argument(show_default=False, metavar="RUN", help="Folder of a run.")]
+RunFolder = Annotated[Path, typer.Argument(show_default=False, metavar="RUN", help="The folder of a run.")]
 Schemes = Annotated[
     str,
     typer.Option(
-        show_default=False,
-        help=f"Comma-separated, or 'all': {listed(SCHEMES)}, or a plugin's. Default: the first two.",
+        help=f"Compare these schemes, separated by commas, or 'all': {listed(SCHEMES)}, or a plugin's.",
+        autocompletion=lambda incomplete: names_after_commas(SCHEMES, incomplete),
     ),
 ]
-Seeds = Annotated[str, typer.Option(show_default=False, help="Such as 0..4 or 0,3,7. Default: the scenario's.")]
+DEFAULT_COMPARED = ",".join(COMPARED)
+"""What is compared where nothing is named, as it would be typed."""
+Seeds = Annotated[
+    str,
+    typer.Option(
+        show_default=False, help="Repeat with these seeds, as in 0..4 or 0,3,7. Left out, it is the scenario's."
+    ),
+]
+
+
+def warn(sentence: str) -> None:
+    """Say on standard error what a command may surprise with."""
+    typer.echo(f"warning: {sentence}", err=True)
+
+
+def names_after_commas(registry: Registry[Any], incomplete: str) -> list[str]:
+    """What a shell may complete the last of several names to."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in registry.names() if name.startswith(last)]
 
 
 def names_in(text: str, known: list[str]) -> tuple[str, ...]:

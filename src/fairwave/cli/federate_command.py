@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairwave.cli import fleet_command as fleet
-from fairwave.cli.arguments import Seeds, names_in
+from fairwave.cli.arguments import Seeds, names_in, warn
 from fairwave.cli.fleet_command import need_flower, say_line
 from fairwave.cli.run_command import Resumable, tell_results, this_command
 from fairwave.cli.scenario_command import Overrides, Plugins
@@ -180,8 +180,10 @@ class _Asked:
 
 
 def _agreement(asked: _Asked, settings: Settings) -> Agreement:
+    from fairwave.data.sources import load_for
     from fairwave.federate.agreement import Agreement
     from fairwave.privacy.modes.mode import mode_of
+    from fairwave.runs.forewarnings import forewarnings, outlook_of_run
     from fairwave.runs.order import Order, fitting_schemes
     from fairwave.scenario.loading import load_scenario
 
@@ -192,7 +194,11 @@ def _agreement(asked: _Asked, settings: Settings) -> Agreement:
         scenario = load_scenario(source, [*given, f"privacy.noise_source={settings.noise}"], plugins=asked.plugins)
     names = names_in(asked.schemes, fitting_schemes(scenario))
     seeds = seeds_in(asked.seeds) if asked.seeds else (scenario.run.seed,)
-    return Agreement(Order.checked(scenario, names, seeds, asked.rounds), settings)
+    agreement = Agreement(Order.checked(scenario, names, seeds, asked.rounds), settings)
+    data = None if scenario.data.partition.law == "own" else load_for(scenario.data)
+    for sentence in forewarnings(outlook_of_run(scenario, asked.rounds, data)):
+        warn(sentence)
+    return agreement
 
 
 def _run(engine: Engine, agreement: Agreement, folder: Path, command: str) -> None:

@@ -7,13 +7,13 @@ import sys
 
 import click
 import typer
-import typer.core
 
 from fairwave.cli import audit_command as audit
 from fairwave.cli import data_command as data
 from fairwave.cli import device_command as device
 from fairwave.cli import export_command as export
 from fairwave.cli import federate_command as federate
+from fairwave.cli import init_command as init
 from fairwave.cli import plan_command as plan
 from fairwave.cli import privacy_command as privacy
 from fairwave.cli import report_command as report
@@ -23,24 +23,26 @@ from fairwave.cli import runs_command as runs
 from fairwave.cli import scenario_command as scenario
 from fairwave.cli import study_command as study
 from fairwave.cli import sweep_command as sweep
+from fairwave.cli.help_texts import WholeSummaries, mend_help
 from fairwave.cli.program_cache import keep_programs
 from fairwave.errors import FairwaveError, OutputError
 
 INTERRUPTED = 130
 """What a shell expects after Ctrl-C, and what typer returns for it."""
 
-typer.core.HAS_RICH = False  # help is plain text: with rich about, "[required]" would get a stray backslash
+mend_help()
 
 app = typer.Typer(
     name="fairwave",
     help="Utility-fair, differentially private federated learning over a wireless cell.\n\n"
     "Start with:  fairwave run small   then   fairwave report runs/small",
     no_args_is_help=True,
-    add_completion=False,
+    cls=WholeSummaries,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("init")(init.init)
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("report")(report.report)
@@ -50,12 +52,12 @@ app.command("audit")(audit.audit)
 app.command("plan")(plan.plan)
 app.command("sweep")(sweep.sweep)
 app.add_typer(privacy.app, name="privacy")
-app.add_typer(study.app, name="study")
-app.add_typer(federate.app, name="federate")
-app.add_typer(device.app, name="device")
-app.add_typer(runs.app, name="runs")
-app.add_typer(data.app, name="data")
-app.add_typer(scenario.app, name="scenario")
+app.add_typer(study.app, name="study", cls=WholeSummaries)
+app.add_typer(federate.app, name="federate", cls=WholeSummaries)
+app.add_typer(device.app, name="device", cls=WholeSummaries)
+app.add_typer(runs.app, name="runs", cls=WholeSummaries)
+app.add_typer(data.app, name="data", cls=WholeSummaries)
+app.add_typer(scenario.app, name="scenario", cls=WholeSummaries)
 
 
 def _version(wanted: bool) -> None:
@@ -79,7 +81,7 @@ def main() -> None:
     """Run the command line: one line and a telling exit code for what a user can mend, a traceback for a bug."""
     keep_programs()
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="fairwave")
         sys.stdout.flush()
         if code == INTERRUPTED:
             _leave()

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairwave.cli.arguments import names_in
+from fairwave.cli.arguments import DEFAULT_COMPARED, names_after_commas, names_in, warn
 from fairwave.cli.scenario_command import Overrides, Plugins, Source
-from fairwave.errors import ArgumentError, ScenarioError
+from fairwave.errors import ArgumentError, OutputError, ScenarioError
 from fairwave.extensions import RULES, listed
 
 if TYPE_CHECKING:
@@ -35,19 +35,22 @@ def plan(
     source: Source = "paper",
     devices: Annotated[
         Path | None,
-        typer.Option(help="CSV or Parquet file with a row per device: distance_m, and any parameter that differs."),
+        typer.Option(
+            help="Read the fleet from a CSV or Parquet file: a row per device, with distance_m and all that differs."
+        ),
     ] = None,
     policies: Annotated[
         str,
         typer.Option(
-            show_default=False,
-            help=f"Comma-separated, or 'all': {listed(RULES)}, or a plugin's. Default: the first two.",
+            help=f"Compare these policies, separated by commas, or 'all': {listed(RULES)}, or a plugin's.",
+            autocompletion=lambda incomplete: names_after_commas(RULES, incomplete),
         ),
-    ] = "proposed,max_power",
+    ] = DEFAULT_COMPARED,
     overrides: Overrides = None,
     plugins: Plugins = None,
     draws: Annotated[
-        int | None, typer.Option(help="Channel draws to average over. Default: the scenario's rounds.")
+        int | None,
+        typer.Option(help="Average over so many channel draws. Left out, they are as many as the scenario's rounds."),
     ] = None,
     fading: Annotated[
         bool,
@@ -56,13 +59,14 @@ def plan(
         ),
     ] = True,
     battery: Annotated[
-        str | None, typer.Option(help="Battery capacity, e.g. '2 Wh': adds the rounds that it lasts.")
+        str | None, typer.Option(help="Give every device a battery, as in '2 Wh', and say how many rounds it lasts.")
     ] = None,
-    form: Annotated[
-        Format, typer.Option("--format", show_default=False, help="How to print the plan. Default: as tables.")
-    ] = Format.TABLE,
-    rows: Annotated[int, typer.Option(show_default=False, help="Most devices shown per table. Default: 20.")] = 20,
-    out: Annotated[Path | None, typer.Option(help="Also write all devices to .parquet, .csv, .json or .nc.")] = None,
+    form: Annotated[Format, typer.Option("--format", help="Print the plan in this form.")] = Format.TABLE,
+    rows: Annotated[int, typer.Option(help="Show at most so many devices in a table.")] = 20,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Also write all devices as .parquet, .csv, .json or .nc, or a page to read as .html."),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Also draw the plan as .svg, .pdf or .png.")] = None,
 ) -> None:
     """Plan a round: for each device its best iterations, power, rate, times, energies and utility.
@@ -78,14 +82,18 @@ def plan(
 
       fairwave plan --devices fleet.csv --battery "2 Wh" --out plan.parquet
 
+      fairwave plan paper --battery "2 Wh" --out plan.html
+
       fairwave plan my.toml --set cell.deadline_s=0.5 --format json
     """
     from fairwave.planner.plan import plan as make_plan
     from fairwave.planner.summary import energy_fairness
+    from fairwave.planner.what_if import what_if
+    from fairwave.runs.forewarnings import forewarnings, outlook_of_plan
     from fairwave.scenario.loading import load_scenario
     from fairwave.scenario.per_device import with_device_file
 
-    _check_endings(out, plot)
+    _prepare_files(out, plot)
     if rows < 1:
         raise ArgumentError(f"--rows {rows}: too few; show at least one device")
     if battery and battery.replace(".", "", 1).isdecimal():
@@ -100,19 +108,27 @@ def plan(
     def compute(progress: Callable[[int], None]) -> xr.Dataset:
         try:
             return make_plan(scenario, names, draws=draws, fading=fading, labels=labels, progress=progress)
-        except ScenarioError as error:  # found only when the devices were laid out: say in which file
-            raise ScenarioError(f"{devices or source}: {error}") from None
+        except ScenarioError as error:  # found only when the devices were laid out: say in which file, once
+            place = f"{devices or source}: "
+            raise ScenarioError(place + str(error).removeprefix(place)) from None
 
     if work >= _SLOW and sys.stderr.isatty():
         result = _with_progress(compute, work * len(names))
     else:
         result = compute(lambda count: None)
+    for sentence in forewarnings(outlook_of_plan(scenario)):
+        warn(sentence)
     fairness = energy_fairness(result)
     _print(result, fairness, form, rows)
     if out is not None:
         from fairwave.report.plan_export import export_plan
+        from fairwave.report.plan_page import ENDING, write_plan_page
 
-        export_plan(result, fairness, out)
+        if out.suffix.lower() == ENDING:
+            answers = what_if(scenario, names, draws=result.attrs["draws"], fading=fading)
+            write_plan_page(result, fairness, answers, out, str(devices or source))
+        else:
+            export_plan(result, fairness, out)
         typer.echo(f"wrote {out}", err=True)
     if plot is not None:
         from fairwave.report.plan_figure import draw_plan
@@ -121,14 +137,20 @@ def plan(
         typer.echo(f"wrote {plot}", err=True)
 
 
-def _check_endings(out: Path | None, plot: Path | None) -> None:
-    """Refuse a file that could not be written before any work is done for it."""
+def _prepare_files(out: Path | None, plot: Path | None) -> None:
+    """Refuse a file that could not be written before any work is done for it, and make the folder of one that could."""
     from fairwave.report.plan_export import ENDINGS
     from fairwave.report.plan_figure import FORMATS
+    from fairwave.report.plan_page import ENDING
 
-    for option, path, allowed in (("--out", out, ENDINGS), ("--plot", plot, FORMATS)):
+    for option, path, allowed in (("--out", out, (*ENDINGS, ENDING)), ("--plot", plot, FORMATS)):
         if path is not None and path.suffix.lower() not in allowed:
             raise ArgumentError(f"{option} {path}: unknown ending '{path.suffix}'; choose from {', '.join(allowed)}")
+    for path in (each for each in (out, plot) if each is not None):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{path.parent}: cannot be made ({error.strerror}); choose another folder") from None
 
 
 def _with_progress(compute: Callable[[Callable[[int], None]], xr.Dataset], total: int) -> xr.Dataset:

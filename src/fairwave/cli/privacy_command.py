@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
-import typer.core
 
 from fairwave.cli import privacy_plan_command
 from fairwave.cli.arguments import RunFolder
+from fairwave.cli.help_texts import WholeSummaries
 from fairwave.cli.scenario_command import Plugins
 from fairwave.errors import ArgumentError, OutputError, StoreError
 from fairwave.signing import KEY
@@ -35,7 +35,7 @@ class Form(enum.StrEnum):
 ACCOUNT = "account"
 
 
-class _AccountByDefault(typer.core.TyperGroup):
+class _AccountByDefault(WholeSummaries):
     """`fairwave privacy RUN` is short for `fairwave privacy account RUN`."""
 
     def resolve_command(
@@ -101,6 +101,7 @@ def privacy(
         order, ledgers, unfinished = store.order, store.ledgers(), store.unfinished()
         if not ledgers and not unfinished:
             raise StoreError(f"{run}: no round is stored yet; run 'fairwave resume {run}'")
+        _check_coalition(coalition, order.scenario.cell.num_devices)
         if form is Form.JSON:
             _write_statement(store, coalition, key, out)
             return
@@ -117,6 +118,15 @@ def privacy(
     for line in account.unfinished:
         typer.echo(line)
     _print_words(account)
+
+
+def _check_coalition(size: int | None, devices: int) -> None:
+    """Refuse more devices than can pool what they hear about another one."""
+    most = max(devices - 1, 1)
+    if size is not None and size > most:
+        raise ArgumentError(
+            f"--coalition {size}: is more than the other devices of a cell of {devices}; give a number from 1 to {most}"
+        )
 
 
 def _write_statement(store: RunStore, coalition: int | None, key: Path | None, out: Path | None) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairwave.cli.arguments import RunFolder, Schemes, Seeds, names_in
+from fairwave.cli.arguments import DEFAULT_COMPARED, RunFolder, Schemes, Seeds, names_in, warn
+from fairwave.cli.dry_run import tell_forecast
 from fairwave.cli.progress import watching
 from fairwave.cli.scenario_command import Overrides, Plugins, Source
 from fairwave.runs.seeds import seeds_in
@@ -20,19 +21,26 @@ if TYPE_CHECKING:
 
 def run(
     source: Source = "paper",
-    schemes: Schemes = "proposed,max_power",
-    rounds: Annotated[int | None, typer.Option(help="Communication rounds. Default: the scenario's.")] = None,
+    schemes: Schemes = DEFAULT_COMPARED,
+    rounds: Annotated[
+        int | None, typer.Option(help="Run so many communication rounds. Left out, they are the scenario's.")
+    ] = None,
     seeds: Seeds = "",
     overrides: Overrides = None,
     plugins: Plugins = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the run. Default: runs/ and the name of the scenario.")
+        Path | None,
+        typer.Option(help="Store the run in this folder. Left out, it is runs/ and the name of the scenario."),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Estimate time, memory and energy, and stop before anything is stored.")
+    ] = False,
     coordinator: Annotated[
-        str | None, typer.Option(help="HOST:PORT of process 0, to spread the devices over processes or machines.")
+        str | None,
+        typer.Option(help="Spread the devices over processes or machines that meet at process 0's HOST:PORT."),
     ] = None,
-    processes: Annotated[int | None, typer.Option(help="How many processes there are.", show_default=False)] = None,
-    process: Annotated[int | None, typer.Option(help="Which one this is, from 0.", show_default=False)] = None,
+    processes: Annotated[int | None, typer.Option(help="Say how many processes there are.", show_default=False)] = None,
+    process: Annotated[int | None, typer.Option(help="Say which one this is, from 0.", show_default=False)] = None,
 ) -> None:
     """Train schemes side by side: real data, the same channels, every round stored as it ends.
 
@@ -62,6 +70,9 @@ def run(
         seeds_in(seeds) if seeds else (scenario.run.seed,),
         rounds,
     )
+    if dry_run:
+        tell_forecast(order)
+        return
     if coordinator is None and (processes is not None or process is not None):
         raise ArgumentError("--processes and --process: need --coordinator, where process 0 is met")
     if coordinator is not None:
@@ -84,7 +95,7 @@ def start(order: Order, folder: Path) -> None:
     command = this_command()
     whole = planned(order, folder)
     with Resumable(f"fairwave resume {_quoted(folder)}"), watching(whole.rounds * len(list(whole.tracks()))) as watch:
-        worked = run_into(order, folder, command, watch)
+        worked = run_into(order, folder, command, watch, warn=warn)
     tell_results(folder, worked)
 
 

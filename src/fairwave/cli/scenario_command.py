@@ -16,15 +16,28 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Look at presets and scenario files.", no_args_is_help=True, rich_markup_mode=None)
 
+
+def presets_from(incomplete: str) -> list[str]:
+    """Presets that a shell may complete to; where there are none, it completes the names of files."""
+    from fairwave.scenario.loading import preset_names
+
+    return [name for name in preset_names() if name.startswith(incomplete)]
+
+
 Source = Annotated[
     str,
     typer.Argument(
-        show_default=False, help="A preset (see 'fairwave scenario list') or a TOML file. Default: the preset paper."
+        help="The scenario: a preset (see 'fairwave scenario list') or a TOML file.",
+        autocompletion=presets_from,
     ),
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="GROUP.KEY=VALUE", help="Override a value, e.g. --set radio.bandwidth_hz=500kHz."),
+    typer.Option(
+        "--set",
+        metavar="GROUP.KEY=VALUE",
+        help="Override a value of the scenario, as in --set radio.bandwidth_hz=500kHz.",
+    ),
 ]
 
 Plugins = Annotated[
@@ -32,7 +45,7 @@ Plugins = Annotated[
     typer.Option(
         "--plugin",
         metavar="FILE.py",
-        help="A Python file whose schemes, rules, behaviours, defences, models, data sets or laws may be named.",
+        help="Load a Python file, whose schemes, rules, behaviours, defences, models, data sets or laws may be named.",
     ),
 ]
 
@@ -126,6 +139,6 @@ def show(source: Source = "paper", overrides: Overrides = None, plugins: Plugins
 @app.command()
 def schema() -> None:
     """Print the JSON schema of scenario files, for editors that complete and check TOML."""
-    from fairwave.scenario.parameters import Scenario
+    from fairwave.scenario.file_schema import file_schema
 
-    typer.echo(json.dumps(Scenario.model_json_schema(), indent=1))
+    typer.echo(json.dumps(file_schema(), indent=1))

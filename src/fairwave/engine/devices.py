@@ -45,6 +45,7 @@ from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.effort import Effort
 from fairwave.policy.effort_fit import EffortMemory, Strategy, fit_effort, no_memory
 from fairwave.policy.fleet import Fleet, fleet, per_device_axes
+from fairwave.policy.passes import kept_to_their_data
 from fairwave.policy.rule import Rule
 from fairwave.scenario.mobility_laws import Radial
 from fairwave.scenario.parameters import Radio
@@ -136,7 +137,7 @@ class Devices:
         self._most_held = int(self.holdings.counts.max())
         with double_precision():
             values, law = DeviceValues(scenario), scenario.cell.mobility
-            self.fleet: Fleet = fleet(scenario, values)
+            self.fleet: Fleet = kept_to_their_data(fleet(scenario, values), scenario, holdings.counts)
             refuse_slow(self.fleet.device)
             self.capacity_j = capacities_j(values, self.fleet.device, scenario.learning, holdings.counts)
             self._motion: Motion | None = None

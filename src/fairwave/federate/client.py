@@ -55,6 +55,7 @@ from fairwave.policy.certify import certify_plans
 from fairwave.policy.device_plan import Case, DevicePlan
 from fairwave.policy.effort_fit import fit_effort, no_memory
 from fairwave.policy.fleet import Fleet, fleet
+from fairwave.policy.passes import kept_to_their_data
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.privacy.privacy_filter import Budget
 from fairwave.private_files import replace_file
@@ -144,7 +145,8 @@ class DeviceClient:
 
     def _know_yourself(self, values: DeviceValues) -> None:
         """The device's own hardware, battery and way through the cell, out of the scenario's."""
-        scenario, everybody = self._scenario, on_host(fleet(self._scenario, values))
+        scenario = self._scenario
+        everybody = on_host(kept_to_their_data(fleet(scenario, values), scenario, self._own.counts))
         self._member: Fleet = jax.tree.map(lambda leaf: leaf[self._index] if leaf.ndim else leaf, everybody)
         charge_j = capacities_j(values, everybody.device, scenario.learning, self._own.counts)
         self._capacity_j = None if charge_j is None else charge_j[self._index]

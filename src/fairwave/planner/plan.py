@@ -12,10 +12,11 @@ import numpy as np
 
 from fairwave.double_precision import double_precision
 from fairwave.errors import ArgumentError
-from fairwave.extensions import RULES
+from fairwave.extensions import COMPARED, RULES
 from fairwave.planner.batch import CASE_NAMES, average_plans
 from fairwave.planner.tile import AVERAGED
 from fairwave.policy.fleet import fleet
+from fairwave.policy.passes import kept_to_their_data
 from fairwave.policy.rule import Rule
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
@@ -28,14 +29,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 MOST_DRAWS = 10_000_000
-DEFAULT_POLICIES = ("proposed", "max_power")
 TOO_SLOW = "its fewest iterations take longer than the deadline"
 OUT_OF_REACH = "full power does not carry its upload in time, in any draw"
 
 
 def plan(
     scenario: Scenario | str | Path = "paper",
-    policies: Iterable[str | Rule] = DEFAULT_POLICIES,
+    policies: Iterable[str | Rule] = COMPARED,
     *,
     draws: int | None = None,
     fading: bool = True,
@@ -62,7 +62,10 @@ def plan(
     values = DeviceValues(scenario)
     distance_m = distances_m(scenario, values)
     with double_precision():
-        members = jax.tree.map(np.asarray, fleet(scenario, values))
+        members = fleet(scenario, values)
+        if scenario.data.samples_per_device is not None:  # else nobody knows what devices hold before data are read
+            members = kept_to_their_data(members, scenario, np.asarray(scenario.data.samples_per_device))
+        members = jax.tree.map(np.asarray, members)
     path_gain = np.broadcast_to(members.device.path_gain, distance_m.shape)
     results = {name: average_plans(RULES[name], scenario, members, num_draws, progress) for name in names}
 
@@ -98,6 +101,7 @@ def plan(
         },
         attrs={
             "draws": num_draws,
+            "fading": scenario.radio.fading.law,
             "seed": scenario.run.seed,
             "round_s": scenario.cell.deadline_s,
             "fairwave_version": importlib.metadata.version("fairwave"),

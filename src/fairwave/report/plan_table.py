@@ -38,18 +38,22 @@ _BATTERY = ("battery\n(rounds)", "battery_life_rounds", 1.0, "{:,.0f}")
 def plan_tables(plan: xr.Dataset, fairness: dict[str, dict[str, float]], rows: int, width: int) -> Group:
     """Devices under each policy, evenly picked if there are more than `rows`, and the fairness summary.
 
-    A terminal narrower than `FULL_WIDTH` gets the essential columns only.
+    A terminal narrower than `FULL_WIDTH` gets the essential columns only, and is told which are left out.
     """
     columns = [column for column in _COLUMNS if width >= FULL_WIDTH or column[1] in _ESSENTIAL]
     columns += [_BATTERY] if "battery_life_rounds" in plan else []
     tables = [_device_table(plan.sel(policy=name), str(name), rows, columns) for name in plan["policy"].values]
-    return Group(*tables, _fairness_table(fairness))
+    left_out = [column[0].replace("\n", " ") for column in _COLUMNS if column not in columns]
+    note = [Text(f"Left out, for want of width: {', '.join(left_out)}; --format csv has all.")] if left_out else []
+    return Group(*tables, *note, _fairness_table(fairness))
 
 
 def _device_table(plan: xr.Dataset, policy: str, rows: int, columns: Sequence[_Column]) -> Table:
     num_devices = plan.sizes["device"]
     shown = np.unique(np.linspace(0, num_devices - 1, min(rows, num_devices)).round().astype(int))
-    draws = "no fading" if plan.attrs["draws"] == 1 else f"mean of {plan.attrs['draws']} channel draws"
+    draws = f"mean of {plan.attrs['draws']} channel draws"
+    if plan.attrs["draws"] == 1:
+        draws = "no fading" if plan.attrs["fading"] == "none" else f"one channel draw, {plan.attrs['fading']} fading"
     of_all = f", {shown.size} of {num_devices:,} devices" if shown.size < num_devices else ""
     table = Table(title=f"{policy} ({draws}{of_all})", title_justify="left")
     table.add_column("device", justify="right")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairwave.metrics.uploads import uploading
+from fairwave.report.fitting_table import FittingTable
 from fairwave.report.headlines import headlines
 from fairwave.report.statistics import fairness_over_seeds, last_value, mean_loss, tested_measure
 from fairwave.report.style import counted, with_interval
@@ -15,43 +16,40 @@ if TYPE_CHECKING:
 
 
 def run_table(results: xr.Dataset) -> Group:
-    """Learning and energy of every scheme, then the paper's headlines beside ours."""
+    """Learning and energy of every scheme, then the paper's headlines beside ours.
+
+    The last loss is the devices' mean after local training, each on its own data; the global loss is that of the access
+    point's model on all of it.
+    """
     from rich.console import Group
     from rich.table import Table
 
     title = ", ".join(counted(results.sizes[name], name) for name in ("round", "seed", "device"))
-    schemes = Table(title=title, title_justify="left")
     measure, in_words = tested_measure(results)
     backdoor = ("backdoor",) if "backdoor_success" in results else ()
-    for column in (
-        "scheme",
-        "last loss",
-        in_words,
-        *backdoor,
-        "energy (mJ)",
-        "std (mJ)",
-        "max/min",
-        "outages",
-        "updates used",
-    ):
-        schemes.add_column(column, justify="left" if column == "scheme" else "right")
-    loss, tested = mean_loss(results), results[measure]
+    heads = ["scheme", "last\nloss", "global\nloss", in_words.replace(" ", "\n", 1), *backdoor]
+    heads += ["energy\n(mJ)", "std\n(mJ)", "max/min", "outages", "updates\nused"]
+    loss, tested, rows = mean_loss(results), results[measure], []
     for name in map(str, results["scheme"].values):
         energy = fairness_over_seeds(results, name)
         asked = (results["participating"] == 1).sel(scheme=name).sum()
         used = (results["delivered"] == 1) | (results["late_age"] > 0 if "late_age" in results else False)
         outages = 1.0 - float(uploading(results).sel(scheme=name).sum() / asked)
-        schemes.add_row(
-            name,
-            with_interval(last_value(loss, name)),
-            with_interval(last_value(tested, name)),
-            *(with_interval(last_value(results["backdoor_success"], name)) for _ in backdoor),
-            with_interval(energy["mean"], 1, 1e3),
-            with_interval(energy["std"], 2, 1e3),
-            with_interval(energy["max_min"], 2),
-            f"{outages:.2%}",
-            f"{float(used.sel(scheme=name).sum() / asked):.2%}",
+        rows.append(
+            (
+                name,
+                with_interval(last_value(loss, name)),
+                with_interval(last_value(results["global_loss"], name)),
+                with_interval(last_value(tested, name)),
+                *(with_interval(last_value(results["backdoor_success"], name)) for _ in backdoor),
+                with_interval(energy["mean"], 1, 1e3),
+                with_interval(energy["std"], 2, 1e3),
+                with_interval(energy["max_min"], 2),
+                f"{outages:.2%}",
+                f"{float(used.sel(scheme=name).sum() / asked):.2%}",
+            )
         )
+    schemes = FittingTable(title, heads, rows)
     claims = Table(title="the paper's headlines", title_justify="left")
     for column in ("proposed", "paper", "measured"):
         claims.add_column(column)

@@ -21,9 +21,10 @@ from fairwave.errors import ScenarioError
 from fairwave.extensions import FEATURES, SCHEMES
 from fairwave.learning.features import featured
 from fairwave.learning.model import Model
-from fairwave.learning.models import model_of
+from fairwave.learning.models import count_parameters, model_of
 from fairwave.policy.certify import certify_plans
 from fairwave.privacy.modes.mode import mode_of
+from fairwave.runs.forewarnings import forewarnings, outlook_of_run
 from fairwave.runs.order import Order, Track
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.partition_laws import Own
@@ -59,6 +60,11 @@ class Experiment:
         """All data as the model sees them; an access point of a federation needs no features of training data."""
         train = featured(self.order.scenario.learning, self.data.train_inputs)
         return dataclasses.replace(self.data, train_inputs=train, test_inputs=self._test[0])
+
+    def forewarnings(self) -> list[str]:
+        """What the experiment may surprise with, for its first seed."""
+        scenario = self.order.seeded(self.order.seeds[0])
+        return forewarnings(outlook_of_run(scenario, self.order.rounds, self.data, count_parameters(self.model)))
 
     def cell(self, track: Track) -> SimulatedCell:
         """A track's cell, for a simulation."""

@@ -9,7 +9,7 @@ from fairwave.errors import OutputError, StoreError
 from fairwave.runs.database import FILE, LOCK
 from fairwave.runs.order import Order
 from fairwave.runs.salt import FILE as SALT
-from fairwave.runs.store import UNBORN, RunStore
+from fairwave.runs.store import UNBORN, RunStore, no_run_in
 
 FEDERATION = "federation"
 """Kind of a run that devices take part in over a network; those without a kind are simulations."""
@@ -39,6 +39,8 @@ def planned(order: Order, folder: Path) -> Order:
 def holds_run(folder: Path) -> bool:
     """Whether there is a run in a folder; an error if it cannot be one."""
     try:
+        if folder.name == FILE and folder.is_file():
+            raise no_run_in(folder)
         if folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder}: is a file, not a folder; choose another --out")
         return (folder / FILE).exists()
@@ -87,10 +89,15 @@ def last_command(store: RunStore) -> str:
 def refuse_another_scenario(folder: Path, stored: Order, order: Order) -> None:
     """A folder holds rounds of one scenario only; how many, and from which seed, may be asked for later."""
     there, here = (each.scenario.model_dump(mode="json", exclude={"plugins"}) for each in (stored, order))
-    for group, values in here.items():
-        for name, value in values.items():
-            held = there[group].get(name)
-            if (group, name) not in (("run", "seed"), ("run", "num_rounds")) and held != value:
-                raise StoreError(
-                    f"{folder}: holds a run with {group}.{name} = {held}, not {value}; choose another --out"
-                )
+    differing = [
+        (f"{group}.{name}", there[group].get(name), value)
+        for group, values in here.items()
+        for name, value in values.items()
+        if (group, name) not in (("run", "seed"), ("run", "num_rounds")) and there[group].get(name) != value
+    ]
+    if differing:
+        name, held, value = differing[0]
+        more = f" ({len(differing)} parameters differ)" if len(differing) > 1 else ""
+        raise StoreError(
+            f"{folder}: holds a run of another scenario, with {name} = {held}, not {value}{more}; choose another --out"
+        )

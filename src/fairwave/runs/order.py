@@ -8,14 +8,12 @@ from typing import NamedTuple
 
 from fairwave.adversaries.behaviour import Behaviour
 from fairwave.errors import ArgumentError, ScenarioError
-from fairwave.extensions import BEHAVIOURS, DEFENCES, SCHEMES
+from fairwave.extensions import BEHAVIOURS, COMPARED, DEFENCES, SCHEMES
 from fairwave.plugins import load_plugins
 from fairwave.privacy.exact_noise import check_installed
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.scenario.parameters import Scenario
 from fairwave.schemes.scheme import Scheme
-
-DEFAULT_SCHEMES = ("proposed", "max_power")
 
 
 class Track(NamedTuple):
@@ -30,7 +28,7 @@ class Order:
     """An experiment. `check` says whether it can be run; reading a stored one needs no check."""
 
     scenario: Scenario
-    schemes: tuple[str, ...] = DEFAULT_SCHEMES
+    schemes: tuple[str, ...] = COMPARED
     seeds: tuple[int, ...] = (0,)
     rounds: int = 1
 
@@ -38,7 +36,7 @@ class Order:
     def checked(
         cls,
         scenario: Scenario,
-        schemes: Sequence[str | Scheme] = DEFAULT_SCHEMES,
+        schemes: Sequence[str | Scheme] = COMPARED,
         seeds: Sequence[int] = (0,),
         rounds: int | None = None,
     ) -> Order:

@@ -52,17 +52,26 @@ Watch = Callable[[TrackProgress], None]
 
 
 def run(
-    order: Order, folder: Path, command: str, watch: Watch = lambda step: None, *, execution: Execution = BEST_HERE
+    order: Order,
+    folder: Path,
+    command: str,
+    watch: Watch = lambda step: None,
+    *,
+    execution: Execution = BEST_HERE,
+    warn: Callable[[str], None] = lambda sentence: None,
 ) -> bool:
     """Run an order, or go on with it where the folder already holds it. Whether anything was left to do.
 
-    The folder may hold an order for fewer schemes, seeds or rounds of the same scenario: it is then extended.
+    The folder may hold an order for fewer schemes, seeds or rounds of the same scenario: it is then extended. Before a
+    new run trains, `warn` is called with what it may surprise with.
     """
     order.check()
     wanted = planned(order, folder)
     experiment = None
     if not holds_run(folder):
         experiment = Experiment(order, execution=execution)
+        for sentence in experiment.forewarnings():
+            warn(sentence)
         experiment.cell(next(order.tracks()))  # whatever is wrong with the order is found before a folder is made
         make_folder(folder, private=mode_of(order.scenario.privacy).proves)
     with locked(folder):

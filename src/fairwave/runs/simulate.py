@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from fairwave.data.sources import DataSet
 from fairwave.engine.round_record import Arrays, RoundRecord, as_arrays
+from fairwave.extensions import COMPARED
 from fairwave.learning.model import Model
 from fairwave.runs.experiment import Experiment, run_rounds
-from fairwave.runs.order import DEFAULT_SCHEMES, Order, Track
+from fairwave.runs.order import Order, Track
 from fairwave.runs.results import to_dataset
 from fairwave.scenario.loading import load_scenario
 from fairwave.scenario.parameters import Scenario
@@ -31,11 +32,13 @@ class Simulation:
     scenario: Scenario
     results: xr.Dataset
     """Dims scheme, seed, round, device."""
+    warnings: tuple[str, ...] = ()
+    """What was to be said before training, such as a privacy budget that ends early; 'fairwave run' prints it."""
 
 
 def simulate(
     scenario: Scenario | str | Path = "paper",
-    schemes: Sequence[str | Scheme] = DEFAULT_SCHEMES,
+    schemes: Sequence[str | Scheme] = COMPARED,
     seeds: Sequence[int] = (0,),
     *,
     rounds: int | None = None,
@@ -61,4 +64,8 @@ def simulate(
         for done in run_rounds(cell, order.rounds):
             records[track].append(as_arrays(done.record))
             progress(*track, done.round_index + 1, done.record)
-    return Simulation(scenario=scenario, results=to_dataset(records, layouts, order.schemes, order.seeds))
+    return Simulation(
+        scenario=scenario,
+        results=to_dataset(records, layouts, order.schemes, order.seeds),
+        warnings=tuple(experiment.forewarnings()),
+    )

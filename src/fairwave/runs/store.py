@@ -74,10 +74,12 @@ def no_run_in(folder: Path) -> StoreError:
     if folder.name == FILE and folder.is_file():
         return StoreError(f"{folder}: is the file of a run; give its folder, {folder.parent}")
     below = sorted(path.parent for path in folder.glob(f"*/{FILE}")) if folder.is_dir() else []
+    if len(below) == 1:
+        return StoreError(f"{folder}: is no run, and holds one; give its folder, {below[0]}")
     if below:
-        return StoreError(
-            f"{folder}: holds {len(below)} runs of a sweep or study; give one of them, such as {below[0]}"
-        )
+        pages = [str(page) for page in sorted(folder.glob("*.html"))]
+        shown = f", or open {pages[0]}, which compares them" if pages else ""
+        return StoreError(f"{folder}: holds {len(below)} runs, not one; give one of them, such as {below[0]}{shown}")
     return StoreError(f"{folder}: no run there ({FILE} is missing); see 'fairwave runs list'")
 
 

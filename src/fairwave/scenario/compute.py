@@ -46,6 +46,6 @@ class Compute(Group):
     min_iterations: CountEach
     """Fewest local iterations j_min."""
     max_iterations: CountEach | None = None
-    """Most local iterations, if the device caps them below what the deadline allows."""
+    """Most local iterations. Default: ten passes over the device's own data, or 200 iterations, if that is more."""
     battery_capacity_j: EnergyEach | None = None
     """Battery. Plans tell how long it lasts; in a run, a device sits out the rounds that its charge does not cover."""

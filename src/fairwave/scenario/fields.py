@@ -31,12 +31,17 @@ def limit_of(place: Sequence[str], root: type[BaseModel]) -> Limit | None:
     return None
 
 
-def _fields_beside(place: Sequence[str], root: type[BaseModel]) -> dict[str, FieldInfo]:
+def tables_at(place: Sequence[str], root: type[BaseModel]) -> list[type[BaseModel]]:
+    """The tables that may stand at a place, or be members of a list there."""
+    keys = [key for key in place if not key.isdecimal()]  # a number is a place in a list, whose key led to its tables
     models: list[type[BaseModel]] = [root]
-    for key in place[:-1]:
-        if key.isdecimal():  # a place in a list, whose tables the list's key has led to
-            continue
+    for key in keys:
         models = [inner for model in models if key in model.model_fields for inner in _tables(model, key)]
+    return models
+
+
+def _fields_beside(place: Sequence[str], root: type[BaseModel]) -> dict[str, FieldInfo]:
+    models = tables_at(place[:-1], root)
     return {name: field for model in models for name, field in model.model_fields.items()}
 
 

@@ -22,6 +22,8 @@ from fairwave.scenario.complaints import one_line
 from fairwave.scenario.parameters import Scenario
 
 UNSET = "unset"
+TABLES = (".csv", ".parquet")
+"""Endings of files with a row per device, which are often taken for scenarios."""
 IF_MISSING = 'add it, or start the file with extends = "paper"'
 _PRESETS = importlib.resources.files("fairwave.scenario") / "presets"
 
@@ -74,14 +76,15 @@ def build(tables: dict[str, Any], where: str) -> Scenario:
         raise ScenarioError(f"{where}: {one_line(error, Scenario, IF_MISSING)}") from None
 
 
-def _read(source: str, folder: Path, trail: tuple[str, ...]) -> dict[str, Any]:
-    """Merged tables of a source and of all that it extends."""
+def _read(source: str, folder: Path, trail: tuple[str, ...], asked_by: str = "") -> dict[str, Any]:
+    """Merged tables of a source and of all that it extends; `asked_by` is the file that extends it."""
     is_preset = source in preset_names()
     path = Path(source) if is_preset else (folder / source).resolve()
     name = source if is_preset else str(path)
     if name in trail:
         raise ScenarioError(f"{source}: extends itself ({' -> '.join((*trail, name))}); remove one 'extends'")
-    tables = _parse(_text(source, path, is_preset), source)
+    opening = f'{asked_by}: extends "{source}"' if asked_by else source
+    tables = _parse(_text(source, path, is_preset, opening), opening)
     parent = tables.pop("extends", None)
     if not is_preset:
         _anchor(tables, path.parent)
@@ -91,7 +94,7 @@ def _read(source: str, folder: Path, trail: tuple[str, ...]) -> dict[str, Any]:
         raise ScenarioError(
             f'{source}: extends = {parent!r} is no name; give a preset or a file, as in extends = "paper"'
         )
-    base = _read(parent, path.parent, (*trail, name))
+    base = _read(parent, path.parent, (*trail, name), source)
     for group, content in tables.items():
         merged = base.get(group)
         if group == "plugins" and isinstance(content, list) and isinstance(merged, list):
@@ -103,21 +106,27 @@ def _read(source: str, folder: Path, trail: tuple[str, ...]) -> dict[str, Any]:
     return base
 
 
-def _text(source: str, path: Path, is_preset: bool) -> str:
+def _text(source: str, path: Path, is_preset: bool, opening: str) -> str:
+    """What a preset or a file says; `opening` begins the error if there is none, and names who asked for it."""
     if is_preset:
         return (_PRESETS / f"{source}.toml").read_text("utf-8")
     if not path.exists():
-        if path.suffix == ".toml" or "/" in source:
+        if path.suffix in (".toml", *TABLES) or "/" in source:
             raise ScenarioError(
-                f"{source}: no such file; check the path, or start from a preset (fairwave scenario list)"
+                f"{opening}: no such file; check the path, or start from a preset (fairwave scenario list)"
             )
-        raise ScenarioError(f"{source}: no such preset or file; {did_you_mean(source, preset_names())}")
+        raise ScenarioError(f"{opening}: no such preset or file; {did_you_mean(source, preset_names())}")
+    if path.suffix.lower() in TABLES:
+        raise ScenarioError(
+            f"{opening}: is a table of devices, not a scenario; 'fairwave plan --devices {source}' plans for it, and a "
+            f'scenario takes its columns, as in cell.placement = {{ law = "file", file = "{source}" }}'
+        )
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ScenarioError(f"{source}: byte {error.start} is not UTF-8 text; save the file as UTF-8") from None
+        raise ScenarioError(f"{opening}: byte {error.start} is not UTF-8 text; save the file as UTF-8") from None
     except OSError as error:
-        raise ScenarioError(f"{source}: cannot be read ({error.strerror}); give a readable TOML file") from None
+        raise ScenarioError(f"{opening}: cannot be read ({error.strerror}); give a readable TOML file") from None
 
 
 def _parse(text: str, source: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from fairwave.errors import ArgumentError, did_you_mean
-from fairwave.runs.order import DEFAULT_SCHEMES
+from fairwave.extensions import COMPARED
 from fairwave.runs.seeds import seeds_in
 from fairwave.scenario.complaints import one_line
 from fairwave.scenario.fields import keys_beside
@@ -93,7 +93,7 @@ class Sweep(Group):
 
     scenario: Annotated[str, BeforeValidator(_name)]
     """A preset, or a TOML file beside the study file."""
-    schemes: Annotated[tuple[str, ...], BeforeValidator(_texts)] = DEFAULT_SCHEMES
+    schemes: Annotated[tuple[str, ...], BeforeValidator(_texts)] = COMPARED
     """What is compared at every point."""
     seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds)] | None = None
     """Seeds of every point; those of the scenario by default."""
@@ -132,6 +132,10 @@ class Sweep(Group):
         return combinations * (1 if self.random is None else self.random.draws)
 
 
+_SCENARIO_TABLES = {name for name in Scenario.model_fields if name not in Sweep.model_fields}
+"""Tables and keys by which a scenario is known that starts from no other."""
+
+
 def _is_scenario(path: Path) -> ArgumentError:
     return ArgumentError(
         f'{path}: is a scenario; a study file names it, as in scenario = "{path}", and what varies in it, in [grid]'
@@ -144,7 +148,7 @@ def load_sweep(path: Path) -> Sweep:
         if str(path) in preset_names() and not path.exists():
             raise _is_scenario(path)
         tables = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-        if "extends" in tables:
+        if "extends" in tables or ("scenario" not in tables and set(tables) & _SCENARIO_TABLES):
             raise _is_scenario(path)
         return Sweep.model_validate(tables)
     except OSError as error:
