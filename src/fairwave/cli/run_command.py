@@ -28,6 +28,10 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the run. Default: runs/ and the name of the scenario.")
     ] = None,
+    init_from: Annotated[
+        Path | None,
+        typer.Option("--init-from", show_default=False, help="Model to begin with: .safetensors or .npz."),
+    ] = None,
     coordinator: Annotated[
         str | None, typer.Option(help="HOST:PORT of process 0, to spread the devices over processes or machines.")
     ] = None,
@@ -48,6 +52,8 @@ def run(
 
       fairwave run paper --schemes proposed,max_power,priced --set cell.num_devices=20 --out runs/twenty
 
+      fairwave run paper --init-from pretrained.safetensors --out runs/tuned
+
       fairwave run paper --set cell.num_devices=10000 --coordinator gpu0:9000 --processes 2 --process 0
     """
     from fairwave.errors import ArgumentError
@@ -61,6 +67,7 @@ def run(
         names_in(schemes, fitting_schemes(scenario)),
         seeds_in(seeds) if seeds else (scenario.run.seed,),
         rounds,
+        init_from,
     )
     if coordinator is None and (processes is not None or process is not None):
         raise ArgumentError("--processes and --process: need --coordinator, where process 0 is met")

@@ -16,10 +16,12 @@ from fairwave.learning.named_arrays import NamedArrays, names_of
 from fairwave.plugins import load_plugins
 from fairwave.privacy.ledger import Ledger
 from fairwave.runs.history import Session
+from fairwave.runs.model_export import ExportedModel
 from fairwave.runs.order import Track
 from fairwave.runs.packing import model_in
 from fairwave.runs.session import ended_early, results
 from fairwave.runs.store import RunStore
+from fairwave.runs.stored_model import copy_in
 from fairwave.scenario.parameters import Scenario
 
 if TYPE_CHECKING:
@@ -99,14 +101,44 @@ class Run:
         """Everything that was released under a scheme and seed: round (from 0) and event, in their order."""
         return self._store.releases(self._track(scheme, seed))
 
-    def model(self, scheme: str, seed: int | None = None) -> NamedArrays:
-        """The access point's model after the last stored round, as named arrays such as `0.weight`."""
-        track = self._track(scheme, seed)
-        checkpoint = self._store.checkpoint(track)
-        if checkpoint is None:
+    def model(
+        self, scheme: str, seed: int | None = None, *, round: int | None = None, device: int | None = None
+    ) -> NamedArrays:
+        """A stored model as named arrays such as `0.weight`: the access point's own, or a device's copy of it.
+
+        It is that of the last stored round, or of a round, from 1, that `run.keep_models` kept.
+        """
+        return self.exported(scheme, seed, round=round, device=device).arrays
+
+    def exported(
+        self,
+        scheme: str | None = None,
+        seed: int | None = None,
+        *,
+        round: int | None = None,
+        device: int | None = None,
+    ) -> ExportedModel:
+        """A stored model with what has to be known about it; its `write` makes a file for other tools.
+
+        Left out, the scheme and seed are the run's first, and the round is the last that is stored.
+        """
+        track = self._track(self.schemes[0] if scheme is None else scheme, seed)
+        known = [number + 1 for number in self._store.rounds_with_models(track)]
+        if not known:
             raise ArgumentError(f"{self.folder}: no round of {track.scheme} with seed {track.seed} is stored yet")
+        wanted = known[-1] if round is None else round
+        content = self._store.models_of(track, wanted - 1) if wanted in known else None
+        if content is None:
+            raise ArgumentError(
+                f"{self.folder}: has no model of round {wanted} of {track.scheme} with seed {track.seed}; it has those "
+                f"of {_listed(known)} (see run.keep_models)"
+            )
+        devices = self.scenario.cell.num_devices
+        if device is not None and not 0 <= device < devices:
+            raise ArgumentError(f"{self.folder}: has no device {device}; choose from 0 to {devices - 1}")
         names = names_of(jax.eval_shape(model_of(self.scenario.learning).init, jax.random.key(0)))
-        return model_in(checkpoint, names)
+        arrays = model_in(content, names) if device is None else copy_in(content, names, device, track.seed)
+        return ExportedModel(self._order, track, wanted, device, arrays, self._store.releases(track))
 
     def _track(self, scheme: str, seed: int | None) -> Track:
         track = Track(scheme, self.seeds[0] if seed is None else seed)
@@ -114,3 +146,9 @@ class Run:
             known = ", ".join(f"{each.scheme} with seed {each.seed}" for each in self._order.tracks())
             raise ArgumentError(f"{self.folder}: has no {track.scheme} with seed {track.seed}; it has {known}")
         return track
+
+
+def _listed(rounds: list[int]) -> str:
+    """Round numbers, the middle ones left out where there are many."""
+    some = rounds if len(rounds) <= 6 else [*rounds[:3], "...", *rounds[-2:]]
+    return f"round{'s' if len(rounds) > 1 else ''} {', '.join(map(str, some))}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from fairwave.adversaries.behaviour import Behaviour
@@ -12,6 +13,7 @@ from fairwave.extensions import BEHAVIOURS, DEFENCES, SCHEMES
 from fairwave.plugins import load_plugins
 from fairwave.privacy.exact_noise import check_installed
 from fairwave.privacy.modes.mode import mode_of
+from fairwave.runs.starting_model import StartingModel
 from fairwave.scenario.parameters import Scenario
 from fairwave.schemes.scheme import Scheme
 
@@ -33,6 +35,8 @@ class Order:
     schemes: tuple[str, ...] = DEFAULT_SCHEMES
     seeds: tuple[int, ...] = (0,)
     rounds: int = 1
+    init_from: StartingModel | None = None
+    """The model to begin with; None for the one that the scenario draws."""
 
     @classmethod
     def checked(
@@ -41,11 +45,13 @@ class Order:
         schemes: Sequence[str | Scheme] = DEFAULT_SCHEMES,
         seeds: Sequence[int] = (0,),
         rounds: int | None = None,
+        init_from: str | Path | None = None,
     ) -> Order:
         """An order that can be run; schemes by name or as objects, rounds as the scenario has them if left out."""
         load_plugins(scenario.plugins)
         names = SCHEMES.names_of(schemes)
-        order = cls(scenario, names, tuple(seeds), scenario.run.num_rounds if rounds is None else rounds)
+        first = None if init_from is None else StartingModel.at(init_from)
+        order = cls(scenario, names, tuple(seeds), scenario.run.num_rounds if rounds is None else rounds, first)
         order.check()
         return order
 
@@ -65,6 +71,11 @@ class Order:
             broken = objection(self.scenario, SCHEMES[name])
             if broken:
                 raise ScenarioError(f"schemes: {broken}")
+        if self.init_from is not None and self.scenario.learning.first_model == "zero":
+            raise ArgumentError(
+                f"first model {self.init_from.path}: the scenario begins with zeros (learning.first_model = 'zero'); "
+                "leave one out"
+            )
         _check_members(self.scenario)
         if self.scenario.privacy.noise_source == "exact":
             check_installed()

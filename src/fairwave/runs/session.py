@@ -22,11 +22,13 @@ from fairwave.runs.experiment import CompletedRound, Experiment, run_rounds
 from fairwave.runs.folder import holds_run, is_federation, last_command, make_folder, planned, refuse_federation
 from fairwave.runs.history import session_now
 from fairwave.runs.hosts import TrackAssignment, announce
+from fairwave.runs.kept_models import kept_part
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import pack_state, rows_of, unpack_state
 from fairwave.runs.plugin_check import refuse_changed_plugins
 from fairwave.runs.results import to_dataset
 from fairwave.runs.store import RunStore, no_run_in
+from fairwave.scenario.model_keeping import keeps
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -169,7 +171,8 @@ def _keep(
     """Store one round, and say so."""
     arrays, events = as_arrays(done.record), ledger_events(cell.access_point, done.record, done.round_index)
     state = pack_state(done.state)
-    store.append(track, done.round_index, arrays, events, state, ended=done.ended, spans=rows_of(state))
+    kept = kept_part(state) if keeps(cell.scenario.run.keep_models, done.round_index) else None
+    store.append(track, done.round_index, arrays, events, state, ended=done.ended, spans=rows_of(state), kept=kept)
     energy.add(arrays)
     loss, accuracy = mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"])
     rmse = float(arrays[TEST_RMSE]) if TEST_RMSE in arrays else None

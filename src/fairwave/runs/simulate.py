@@ -41,6 +41,7 @@ def simulate(
     rounds: int | None = None,
     model: Model | None = None,
     data: DataSet | None = None,
+    init_from: str | Path | None = None,
     progress: OnRound = lambda scheme, seed, number, record: None,
 ) -> Simulation:
     """Train every scheme with every seed, for the scenario's rounds or until its target is reached.
@@ -50,7 +51,7 @@ def simulate(
     other. Nothing is written; `fairwave run` keeps every round.
     """
     scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
-    order = Order.checked(scenario, schemes, seeds, rounds)
+    order = Order.checked(scenario, schemes, seeds, rounds, init_from)
     experiment = Experiment(order, model=model, data=data)
     records: dict[Track, list[Arrays]] = {}
     layouts: dict[int, Arrays] = {}

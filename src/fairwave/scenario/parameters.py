@@ -18,6 +18,7 @@ from fairwave.scenario.fading_laws import Fading
 from fairwave.scenario.group import Group
 from fairwave.scenario.learning_parameters import Learning
 from fairwave.scenario.mobility_laws import Mobility, Still
+from fairwave.scenario.model_keeping import LONGEST_RUN, KeepModels
 from fairwave.scenario.names import named
 from fairwave.scenario.partition_laws import Own, Partition
 from fairwave.scenario.peers import Peers
@@ -212,10 +213,12 @@ class Run(Group):
 
     seed: Annotated[int, *whole(0, 2**53)]
     """Root of all randomness."""
-    num_rounds: Annotated[int, *whole(1, 1_000_000)]
+    num_rounds: Annotated[int, *whole(1, LONGEST_RUN)]
     """Communication rounds M."""
     evaluate_every: Annotated[int, *whole(1, 1_000_000)] = 1
     """Rounds between evaluations of the models; in the others nothing but the devices' own losses is known."""
+    keep_models: KeepModels = "last"
+    """Models that stay in the run: 'last', 'all', or a number N: those of rounds N, 2 N, ... and of the last."""
     target_loss: Positive | None = None
     """Stop when the mean device loss reaches this."""
     target_accuracy: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0))] | None = None
