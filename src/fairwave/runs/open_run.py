@@ -22,7 +22,10 @@ from fairwave.runs.packing import model_in
 from fairwave.runs.session import ended_early, results
 from fairwave.runs.store import RunStore
 from fairwave.runs.stored_model import copy_in
+from fairwave.runs.track_table import heads_for, track_rows
+from fairwave.scenario.html_card import html_card
 from fairwave.scenario.parameters import Scenario
+from fairwave.scenario.show import to_toml
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,10 +37,17 @@ def open_run(path: str | Path, *, plugins: Iterable[str | Path] = ()) -> Run:
     Reading executes no code that the run names. A scenario that cannot be checked without its plugins, because one has
     its fading law or its model, is refused unless these are given.
 
-    ```python
-    with fairwave.open_run("runs/paper") as run:
-        run.results["energy_j"].mean("round")
-    ```
+    Args:
+        path: The folder of the run.
+        plugins: Python files that may be executed to read it.
+
+    Returns:
+        The run: its scenario, results, ledgers, history and models.
+
+    Example:
+        >>> with open_run("runs/paper") as run:
+        ...     run.results["energy_j"].mean("round").dims
+        ('scheme', 'seed', 'device')
     """
     load_plugins(plugins)
     return Run(Path(path))
@@ -57,6 +67,21 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        done = [self._store.summary(track) for track in self._order.tracks()]
+        rounds = sum(one.rounds for one in done)
+        state = "done" if all(one.is_done(self._order) for one in done) else f"{rounds} rounds stored in all"
+        return (
+            f"<Run in {self.folder}: {', '.join(self.schemes)}; seeds {', '.join(map(str, self.seeds))}; "
+            f"{self._order.rounds} rounds; {state}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        begun = any(self._store.summary(track).rounds for track in self._order.tracks())
+        heads, rows = (heads_for(self.results), track_rows(self.results)) if begun else ((), [])
+        return html_card(repr(self)[1:-1], heads, rows, to_toml(self.scenario))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -106,7 +131,19 @@ class Run:
     ) -> NamedArrays:
         """A stored model as named arrays such as `0.weight`: the access point's own, or a device's copy of it.
 
-        It is that of the last stored round, or of a round, from 1, that `run.keep_models` kept.
+        Args:
+            scheme: The scheme that it was trained under.
+            seed: Its seed; left out, the run's first.
+            round: After which round, from 1, of those that `run.keep_models` kept; left out, the last stored one.
+            device: Whose copy; left out, the access point's own model.
+
+        Returns:
+            Arrays by name.
+
+        Example:
+            >>> with open_run("runs/paper") as run:
+            ...     run.model("proposed")["0.weight"].shape
+            (12, 4)
         """
         return self.exported(scheme, seed, round=round, device=device).arrays
 

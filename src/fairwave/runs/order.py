@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import numbers
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from fairwave.adversaries.behaviour import Behaviour
 from fairwave.errors import ArgumentError, ScenarioError
@@ -18,6 +19,10 @@ from fairwave.scenario.parameters import Scenario
 from fairwave.schemes.scheme import Scheme
 
 DEFAULT_SCHEMES = ("proposed", "max_power")
+
+
+Schemes: TypeAlias = str | Scheme | Sequence[str | Scheme]
+"""One scheme or several, by name or as objects."""
 
 
 class Track(NamedTuple):
@@ -42,16 +47,16 @@ class Order:
     def checked(
         cls,
         scenario: Scenario,
-        schemes: Sequence[str | Scheme] = DEFAULT_SCHEMES,
-        seeds: Sequence[int] = (0,),
+        schemes: Schemes = DEFAULT_SCHEMES,
+        seeds: Sequence[int] | int = (0,),
         rounds: int | None = None,
         init_from: str | Path | None = None,
     ) -> Order:
         """An order that can be run; schemes by name or as objects, rounds as the scenario has them if left out."""
         load_plugins(scenario.plugins)
-        names = SCHEMES.names_of(schemes)
+        names = SCHEMES.names_of([schemes] if isinstance(schemes, str | Scheme) else schemes)
         first = None if init_from is None else StartingModel.at(init_from)
-        order = cls(scenario, names, tuple(seeds), scenario.run.num_rounds if rounds is None else rounds, first)
+        order = cls(scenario, names, _as_tuple(seeds), scenario.run.num_rounds if rounds is None else rounds, first)
         order.check()
         return order
 
@@ -89,6 +94,15 @@ class Order:
     def seeded(self, seed: int) -> Scenario:
         """The scenario with that seed."""
         return self.scenario.model_copy(update={"run": self.scenario.run.model_copy(update={"seed": seed})})
+
+
+def _as_tuple(seeds: Sequence[int] | int) -> tuple[int, ...]:
+    """Seeds as they are given: one, or several."""
+    given = tuple(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, str) else (seeds,)
+    for seed in given:
+        if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
+            raise ArgumentError(f"seeds: {seed!r} is no whole number; give one such as 0, or several such as [0, 1, 2]")
+    return tuple(map(int, given))
 
 
 def _twice(values: Sequence[object]) -> bool:

@@ -29,6 +29,9 @@ from fairwave.runs.plugin_check import refuse_changed_plugins
 from fairwave.runs.results import to_dataset
 from fairwave.runs.store import RunStore, no_run_in
 from fairwave.scenario.model_keeping import keeps
+from fairwave.trackers.callback import Training
+from fairwave.trackers.callback_calls import CallbackCalls, Follow, followed, nobody
+from fairwave.trackers.round_values import round_values
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,11 +57,18 @@ Watch = Callable[[TrackProgress], None]
 
 
 def run(
-    order: Order, folder: Path, command: str, watch: Watch = lambda step: None, *, execution: Execution = BEST_HERE
+    order: Order,
+    folder: Path,
+    command: str,
+    watch: Watch = lambda step: None,
+    *,
+    execution: Execution = BEST_HERE,
+    follow: Follow = nobody,
 ) -> bool:
     """Run an order, or go on with it where the folder already holds it. Whether anything was left to do.
 
-    The folder may hold an order for fewer schemes, seeds or rounds of the same scenario: it is then extended.
+    The folder may hold an order for fewer schemes, seeds or rounds of the same scenario: it is then extended. `follow`
+    gives the callbacks of a scheme and seed.
     """
     order.check()
     wanted = planned(order, folder)
@@ -71,12 +81,12 @@ def run(
         store = RunStore(folder, write=True) if holds_run(folder) else RunStore.create(folder, order)
         try:
             refuse_federation(store)
-            return _work_through(store, wanted, command, watch, experiment or execution)
+            return _work_through(store, wanted, command, (watch, follow), experiment or execution)
         finally:
             store.close()
 
 
-def resume(folder: Path, command: str, watch: Watch = lambda step: None) -> bool:
+def resume(folder: Path, command: str, watch: Watch = lambda step: None, *, follow: Follow = nobody) -> bool:
     """Go on with a run, which executes the plugins that it names. Whether anything was left to do."""
     if not holds_run(folder):
         raise no_run_in(folder)
@@ -85,7 +95,7 @@ def resume(folder: Path, command: str, watch: Watch = lambda step: None) -> bool
         try:
             refuse_federation(store)
             load_plugins(store.plugin_files())
-            return _work_through(store, store.order, command, watch, BEST_HERE)
+            return _work_through(store, store.order, command, (watch, follow), BEST_HERE)
         finally:
             store.close()
 
@@ -132,8 +142,11 @@ def ended_early(store: RunStore) -> list[str]:
     ]
 
 
-def _work_through(store: RunStore, order: Order, command: str, watch: Watch, prepared: Experiment | Execution) -> bool:
+def _work_through(
+    store: RunStore, order: Order, command: str, followers: tuple[Watch, Follow], prepared: Experiment | Execution
+) -> bool:
     """Run whatever is left of an order; an experiment that is prepared already is used."""
+    watch, follow = followers
     status = {track: store.summary(track) for track in order.tracks()}
     left = [track for track, now in status.items() if not now.is_done(order)]
     for track, now in status.items():
@@ -145,12 +158,12 @@ def _work_through(store: RunStore, order: Order, command: str, watch: Watch, pre
     if left:
         experiment = Experiment(order, execution=prepared) if isinstance(prepared, Execution) else prepared
         for track in left:
-            _run_track(store, experiment, track, watch)
+            _run_track(store, experiment, track, watch, follow)
     announce(None)
     return bool(left)
 
 
-def _run_track(store: RunStore, experiment: Experiment, track: Track, watch: Watch) -> None:
+def _run_track(store: RunStore, experiment: Experiment, track: Track, watch: Watch, follow: Follow) -> None:
     order, cell = store.order, experiment.cell(track)
     store.begin(track, experiment.fingerprint(cell), experiment.layout(cell))
     first, checkpoint = store.summary(track).rounds, store.checkpoint(track)
@@ -160,13 +173,21 @@ def _run_track(store: RunStore, experiment: Experiment, track: Track, watch: Wat
     for stored in store.records(track):
         energy.add(stored)
     watch(TrackProgress(track, first))
-    with in_background() as hand_over:
+    training = Training(track.scheme, track.seed, order.rounds, first, cell.scenario, store.folder)
+    with followed(follow(training)) as calls, in_background() as hand_over:
         for done in run_rounds(cell, order.rounds, state, first):
-            hand_over(functools.partial(_keep, store, track, cell, done, energy, watch))
+            calls.ended = done.ended
+            hand_over(functools.partial(_keep, store, track, cell, done, energy, watch, calls))
 
 
 def _keep(
-    store: RunStore, track: Track, cell: SimulatedCell, done: CompletedRound, energy: _Energy, watch: Watch
+    store: RunStore,
+    track: Track,
+    cell: SimulatedCell,
+    done: CompletedRound,
+    energy: _Energy,
+    watch: Watch,
+    calls: CallbackCalls,
 ) -> None:
     """Store one round, and say so."""
     arrays, events = as_arrays(done.record), ledger_events(cell.access_point, done.record, done.round_index)
@@ -177,6 +198,7 @@ def _keep(
     loss, accuracy = mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"])
     rmse = float(arrays[TEST_RMSE]) if TEST_RMSE in arrays else None
     watch(TrackProgress(track, done.round_index + 1, loss, accuracy, energy.std_j(), rmse))
+    calls.round(round_values(arrays, done.round_index + 1, mode_of(cell.scenario.privacy)))
 
 
 class _Energy:

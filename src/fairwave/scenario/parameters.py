@@ -16,6 +16,7 @@ from fairwave.scenario.compute import Compute
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.scenario.fading_laws import Fading
 from fairwave.scenario.group import Group
+from fairwave.scenario.html_card import html_card
 from fairwave.scenario.learning_parameters import Learning
 from fairwave.scenario.mobility_laws import Mobility, Still
 from fairwave.scenario.model_keeping import LONGEST_RUN, KeepModels
@@ -322,6 +323,21 @@ class Scenario(Group):
         if found:
             raise ValueError(". Also: ".join(found))
         return self
+
+    def __repr__(self) -> str:
+        layers = " x ".join(map(str, self.learning.layer_sizes))
+        return (
+            f"<Scenario: {self.cell.num_devices} devices; {self.run.num_rounds} rounds; {self.data.source}; "
+            f"{self.learning.model} {layers}; privacy mode '{self.privacy.mode}'>"
+        )
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        """All parameters behind a click, for notebooks."""
+        from fairwave.scenario.show import to_toml
+
+        return html_card(repr(self)[1:-1], more=to_toml(self))
 
     def payload_bits(self) -> float:
         """Bits that one device uploads in a round."""
