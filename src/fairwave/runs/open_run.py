@@ -145,7 +145,8 @@ class Run:
             ...     run.model("proposed")["0.weight"].shape
             (12, 4)
         """
-        return self.exported(scheme, seed, round=round, device=device).arrays
+        track = self._track(scheme, seed)
+        return self._arrays(track, self._with_model(track, round), device)
 
     def exported(
         self,
@@ -157,25 +158,32 @@ class Run:
     ) -> ExportedModel:
         """A stored model with what has to be known about it; its `write` makes a file for other tools.
 
-        Left out, the scheme and seed are the run's first, and the round is the last that is stored.
+        It takes what `model` takes; a scheme that is left out is the run's first.
         """
         track = self._track(self.schemes[0] if scheme is None else scheme, seed)
+        number = self._with_model(track, round)
+        arrays = self._arrays(track, number, device)
+        return ExportedModel(self._order, track, number, device, arrays, self._store.releases(track))
+
+    def _with_model(self, track: Track, wanted: int | None) -> int:
+        """The round, from 1, whose model is wanted; the last stored one if that is left open."""
         known = [number + 1 for number in self._store.rounds_with_models(track)]
         if not known:
             raise ArgumentError(f"{self.folder}: no round of {track.scheme} with seed {track.seed} is stored yet")
-        wanted = known[-1] if round is None else round
-        content = self._store.models_of(track, wanted - 1) if wanted in known else None
-        if content is None:
+        if wanted is not None and wanted not in known:
             raise ArgumentError(
                 f"{self.folder}: has no model of round {wanted} of {track.scheme} with seed {track.seed}; it has those "
                 f"of {_listed(known)} (see run.keep_models)"
             )
+        return known[-1] if wanted is None else wanted
+
+    def _arrays(self, track: Track, number: int, device: int | None) -> NamedArrays:
         devices = self.scenario.cell.num_devices
         if device is not None and not 0 <= device < devices:
             raise ArgumentError(f"{self.folder}: has no device {device}; choose from 0 to {devices - 1}")
         names = names_of(jax.eval_shape(model_of(self.scenario.learning).init, jax.random.key(0)))
-        arrays = model_in(content, names) if device is None else copy_in(content, names, device, track.seed)
-        return ExportedModel(self._order, track, wanted, device, arrays, self._store.releases(track))
+        content = self._store.models_of(track, number - 1)
+        return model_in(content, names) if device is None else copy_in(content, names, device, track.seed)
 
     def _track(self, scheme: str, seed: int | None) -> Track:
         track = Track(scheme, self.seeds[0] if seed is None else seed)

@@ -299,12 +299,14 @@ class RunStore:
         with failures(self.path):
             return read_whole(self._connection, track)
 
-    def models_of(self, track: Track, number: int) -> bytes | None:
-        """The models after a round, from 0: of the last one in its checkpoint, else as they were kept; None if not."""
-        if number == self.summary(track).rounds - 1:
-            return self.checkpoint(track)
+    def models_of(self, track: Track, number: int) -> bytes:
+        """The models after one of the `rounds_with_models`: as they were kept, or in the checkpoint of the last."""
         with failures(self.path):
-            return read_kept(self._connection, track, number)
+            held = read_kept(self._connection, track, number)
+            held = read_whole(self._connection, track) if held is None else held
+        if held is None:
+            raise damaged(self.path, f"the models of round {number + 1} of {track.scheme} are missing")
+        return held
 
     def rounds_with_models(self, track: Track) -> list[int]:
         """The rounds, from 0, whose models are stored: those that were kept, and the last."""

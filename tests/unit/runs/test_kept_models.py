@@ -13,10 +13,13 @@ import pytest
 import fairwave
 from fairwave.data.sources import load_for
 from fairwave.errors import ArgumentError, StoreError
+from fairwave.report.privacy_statement import statement
 from fairwave.runs.experiment import Experiment, run_rounds
+from fairwave.runs.model_export import ExportedModel
 from fairwave.runs.order import Order, Track
 from fairwave.runs.session import resume, run
 from tests.builders import SOFTMAX_MNIST
+from tests.statements import made_up
 
 TRACK = Track("proposed", 0)
 
@@ -100,6 +103,29 @@ def test_an_exported_model_says_where_it_comes_from_and_what_is_proved(kept: Pat
     assert {name: about[name] for name in wanted} == wanted
     assert json.loads(about["classes"]) == list(range(10))
     assert json.loads(about["privacy"])["epsilon"] == "none proved"
+
+
+def test_epsilons_are_those_of_the_account_up_to_the_round():
+    made = made_up("fair-mlp", rounds=5)
+    (track, ledger), *_ = made.ledgers.items()
+    given = Order(made.scenario, (track[0],), (track[1],), 5)
+    models = [ExportedModel(given, Track(*track), number, None, {}, ledger) for number in (2, 5)]
+    early, whole = (model.epsilons() for model in models)
+    assert early is not None and whole is not None
+    rows = {row["about"]: row["epsilon"] for row in statement(made)["totals"] if row["scheme"] == track[0]}
+    assert whole == {audience: rows[audience] for audience in whole} and "access point" in whole
+    assert 0.0 < early["access point"] < whole["access point"]
+    privacy = json.loads(models[1].metadata()["privacy"])
+    assert privacy["epsilon"] == whole and privacy["mode"] == "provable" and privacy["delta"] == 1e-5
+    assert any(claim.startswith("Protected: ") for claim in privacy["claims"])
+
+
+def test_a_model_on_features_says_that_they_are_not_part_of_it():
+    scenario = fairwave.load_scenario("fair")
+    about = ExportedModel(Order(scenario), Track("proposed", 0), 1, None, {}, []).metadata()
+    assert (
+        about["input"].startswith("3969 features 'scattering' of a sample") and "not part of the file" in about["input"]
+    )
 
 
 def first_model(folder: Path, scale: float = 1.0, name: str = "first.npz") -> Path:
