@@ -105,5 +105,6 @@ def _export_model(
     exported.write(to)
     typer.echo(f"wrote {to}: {exported.in_words()}", err=True)
     spent = exported.epsilons()
-    told = "none proved" if spent is None else "; ".join(f"{who}: epsilon {value}" for who, value in spent.items())
-    typer.echo(f"privacy: {told}", err=True)
+    shown = {who: value if isinstance(value, str) else f"{value:.3f}" for who, value in (spent or {}).items()}
+    told = "; ".join(f"{who}: epsilon {value}" for who, value in shown.items())
+    typer.echo(f"privacy: {told or 'none proved'}", err=True)

@@ -66,6 +66,7 @@ def test_rounds_that_were_not_kept_are_refused_with_those_that_were(kept: Path):
             opened.model("proposed", device=3)
 
 
+@pytest.mark.slow
 def test_only_the_last_round_is_kept_by_default_and_copies_are_found_among_cheats(tmp_path: Path):
     cheats = 'cheating.adversaries=[{ behaviour = "zero_update", devices = [1] }]'
     run(order(cheats, rounds=2), tmp_path / "run", "test")
