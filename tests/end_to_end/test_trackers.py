@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
+import shutil
 import socket
 import struct
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import xarray as xr
 import fairwave
 from tests.builders import SOFTMAX_MNIST, as_options
 from tests.end_to_end.command_line import fairwave as command
+from tests.statements import ROOT
 
 
 @pytest.fixture
@@ -112,6 +114,17 @@ def test_wandb_writes_what_it_can_send_later(cli, tmp_path: Path):
     assert settings["scheme"] == "proposed" and settings["learning.model"] == "softmax"
     assert [row["_step"] for row in rows] == [1, 2]
     np.testing.assert_allclose([row["test_accuracy"] for row in rows], results["test_accuracy"].values, rtol=1e-6)
+
+
+def test_what_trackers_wrote_goes_with_the_run(cli, tmp_path: Path):
+    folder = tmp_path / "run"
+    for name in ("tensorboard", "wandb"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "events").write_bytes(b"some")
+    (folder / "mlflow.db").write_bytes(b"some")
+    shutil.copy(ROOT / "tests" / "data" / "run-format-7.sqlite", folder / "run.sqlite")
+    assert cli("runs", "rm", str(folder), "--yes").out == f"removed {folder}\n"
+    assert not folder.exists()
 
 
 def test_trackers_that_are_not_there_are_refused_before_anything_is_trained(cli, tmp_path: Path, monkeypatch):
