@@ -14,16 +14,27 @@ import time
 
 import jax
 
-from fairwave import simulate
+from fairwave import Callback, RoundValues, Training, simulate
 
 PRESETS = ("paper", "fair", "fair-mlp", "har", "cifar10")
 
 
+class Clock(Callback):
+    """When rounds ended."""
+
+    def __init__(self) -> None:
+        self.ends = [time.perf_counter()]
+
+    def on_round(self, training: Training, done: RoundValues) -> None:
+        """Note the time."""
+        self.ends.append(time.perf_counter())
+
+
 def measure(preset: str, rounds: int) -> list[float]:
     """Seconds of each round, the first of which includes loading and compiling."""
-    ends = [time.perf_counter()]
-    simulate(preset, ["proposed"], rounds=rounds, progress=lambda *_: ends.append(time.perf_counter()))
-    return [after - before for before, after in itertools.pairwise(ends)]
+    clock = Clock()
+    simulate(preset, "proposed", rounds=rounds, callbacks=[clock])
+    return [after - before for before, after in itertools.pairwise(clock.ends)]
 
 
 def main() -> None:

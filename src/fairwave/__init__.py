@@ -2,7 +2,8 @@
 
 Everything that a program needs is here; nothing heavy is imported until it is used, so that `fairwave --help` answers
 at once. To run: `simulate`, `plan`, `open_run`, `load_scenario`. To extend: `Scheme`, `Rule`, `Behaviour`, `Defence`,
-`Aggregator`, `Model`, `ModelKind`, `DataSet`, `DataSource`, `FadingLaw`, and `add`.
+`Aggregator`, `Model`, `ModelKind`, `DataSet`, `DataSource`, `FadingLaw`, `Tracker`, and `add`. To follow training:
+`Callback`, which is told of a `Training` and its `RoundValues`.
 """
 
 from __future__ import annotations
@@ -38,23 +39,29 @@ if TYPE_CHECKING:
     from fairwave.scenario.loading import load_scenario
     from fairwave.scenario.parameters import Scenario
     from fairwave.schemes.scheme import Scheme
+    from fairwave.trackers.callback import Callback, RoundValues, Training
+    from fairwave.trackers.tracker import Tracker
 
     __version__: str
 
 _HOME = {
     "Aggregator": "fairwave.aggregators.aggregator",
     "Behaviour": "fairwave.adversaries.behaviour",
+    "Callback": "fairwave.trackers.callback",
     "DataSet": "fairwave.data.sources",
     "DataSource": "fairwave.data.sources",
     "Defence": "fairwave.defences.defence",
     "FadingLaw": "fairwave.scenario.fading_laws",
     "Model": "fairwave.learning.model",
     "ModelKind": "fairwave.learning.models",
+    "RoundValues": "fairwave.trackers.callback",
     "Rule": "fairwave.policy.rule",
     "Run": "fairwave.runs.open_run",
     "Scenario": "fairwave.scenario.parameters",
     "Scheme": "fairwave.schemes.scheme",
     "Simulation": "fairwave.runs.simulate",
+    "Tracker": "fairwave.trackers.tracker",
+    "Training": "fairwave.trackers.callback",
     "Updates": "fairwave.policy.updates",
     "add": "fairwave.extensions",
     "load_scenario": "fairwave.scenario.loading",
@@ -68,6 +75,7 @@ __all__ = [
     "ArgumentError",
     "AuditError",
     "Behaviour",
+    "Callback",
     "DataSet",
     "DataSource",
     "Defence",
@@ -77,6 +85,7 @@ __all__ = [
     "Model",
     "ModelKind",
     "OutputError",
+    "RoundValues",
     "Rule",
     "Run",
     "Scenario",
@@ -85,6 +94,8 @@ __all__ = [
     "Simulation",
     "SolveError",
     "StoreError",
+    "Tracker",
+    "Training",
     "Updates",
     "__version__",
     "add",

@@ -109,6 +109,9 @@ ACCOUNTANTS: Registry[Any] = Registry(
         "renyi": "fairwave.privacy.accountants:renyi",
     },
 )
+TRACKERS: Registry[Any] = Registry(
+    "tracker", "trackers", {name: f"fairwave.trackers.{name}:{name}" for name in ("tensorboard", "mlflow", "wandb")}
+)
 
 COMPARED = ("proposed", "max_power")
 """Schemes, and policies, that are compared where none are named: the paper's, and its benchmark."""
@@ -128,6 +131,7 @@ ALL: dict[str, Registry[Any]] = {
             FADING,
             PRIVACY_MODES,
             ACCOUNTANTS,
+            TRACKERS,
         ),
     )
 }
@@ -137,7 +141,18 @@ OF_CLASSES = (FADING.group, ACCOUNTANTS.group)
 
 
 def add(*members: Any) -> None:
-    """Add schemes, rules, behaviours, defences, models, data sets or fading laws under their own names."""
+    """Add schemes, rules, behaviours, defences, models, data sets, fading laws and the like under their own names.
+
+    Args:
+        members: Objects of the types that docs/extending.md lists; of a fading law or an accountant, the class.
+
+    Example:
+        >>> class Silence(fairwave.Callback):
+        ...     '''Follows training and says nothing.'''
+        >>> add(fairwave.Tracker("silence", "nowhere", "fairwave", lambda folder: Silence()))
+        >>> "silence" in TRACKERS
+        True
+    """
     for member in members:
         group = getattr(member, "extends", None)
         if group not in ALL or isinstance(member, type) != (group in OF_CLASSES):

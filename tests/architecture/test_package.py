@@ -17,8 +17,9 @@ def test_public_names():
     errors = {name for name in vars(fairwave.errors) if name.endswith("Error")}
     to_run = {"Run", "Scenario", "Simulation", "__version__", "load_scenario", "open_run", "plan", "simulate"}
     to_extend = {"Aggregator", "Behaviour", "DataSet", "DataSource", "Defence", "FadingLaw"}
-    to_extend |= {"Model", "ModelKind", "Rule", "Scheme", "Updates", "add"}
-    assert set(fairwave.__all__) == errors | to_run | to_extend
+    to_extend |= {"Model", "ModelKind", "Rule", "Scheme", "Tracker", "Updates", "add"}
+    to_follow = {"Callback", "RoundValues", "Training"}
+    assert set(fairwave.__all__) == errors | to_run | to_extend | to_follow
     assert fairwave.__all__ == sorted(fairwave.__all__) == dir(fairwave)
     for name in fairwave.__all__:
         assert isinstance(getattr(fairwave, name), str) or getattr(fairwave, name).__doc__

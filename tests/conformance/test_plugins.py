@@ -21,6 +21,7 @@ from fairwave.registry import Registry
 from fairwave.runs.order import Order
 from fairwave.runs.session import resume, run
 from fairwave.runs.store import RunStore
+from fairwave.trackers.tracker import trackers_for
 from tests.builders import SOFTMAX_MNIST, as_options, clusters
 
 EVERYTHING = Path(__file__).parents[1] / "plugins" / "everything.py"
@@ -70,7 +71,7 @@ def test_a_scenario_names_everything_that_its_plugin_has(scenario: Path) -> None
     assert (results["local_iterations"].sel(scheme="frugal") == 10).all()
     assert results.sizes["class"] == 4 and results["cheating"].sel(device=1).all()
     legend = results["findings"].attrs
-    assert legend == {"flag_masks": [1, 2], "flag_meanings": "no_first_value not_finite"}
+    assert (legend["flag_masks"], legend["flag_meanings"]) == ([1, 2], "no_first_value not_finite")
     caught = results["findings"].values & 1
     assert caught.any() and (results["deviation"].values[caught > 0] == 1.0).all()
     assert simulation.scenario.learning.num_parameters() == 13 * 4
@@ -86,6 +87,12 @@ def test_a_plugin_adds_a_privacy_mode_and_an_accountant() -> None:
     assert Order.checked(scenario, ["proposed"]).scenario.privacy.mode == "without_reports"
     with pytest.raises(ScenarioError, match="'afl' has devices report losses; choose another"):
         Order.checked(scenario, ["afl"])
+
+
+def test_a_plugin_adds_a_tracker(tmp_path: Path) -> None:
+    load_plugin(EVERYTHING)
+    (callback,) = trackers_for(["silent"], tmp_path)
+    assert isinstance(callback, fairwave.Callback)
 
 
 def test_nothing_else_can_be_added() -> None:

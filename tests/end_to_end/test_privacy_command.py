@@ -216,9 +216,12 @@ def test_settings_for_a_budget_are_proposed(cli):
     assert said.code == 0
     assert "epsilon 8 at delta 1e-05, 64 records a device, 2 rounds" in said.out
     assert "least noise:  fairwave run fair --set learning.batch_size=64 --set learning.learning_rate=" in said.out
+    assert "as the scenario is, with noise multiplier 0.9: the budget lasts for 0 of 2 rounds" in said.out
     assert "of 3" in said.err  # progress
+    central = cli("privacy", "plan", "fair", "--epsilon", 4, "--set", "privacy.mode=device", "--set", "defences.use=[]")
+    assert central.code == 0 and "the budget lasts for 0 of 100 rounds\nleast noise multiplier" in central.out
     nothing = cli("privacy", "plan", "paper", "--epsilon", 8)
-    assert nothing.code == 2 and "privacy.mode: 'paper' has no private steps to plan" in nothing.err
+    assert nothing.code == 2 and "privacy.mode: 'paper' proves nothing, so that no budget can be" in nothing.err
     none_given = cli("privacy", "plan", "paper")
     assert none_given.code == 2 and "give --epsilon" in none_given.err
 

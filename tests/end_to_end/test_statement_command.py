@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -45,6 +46,9 @@ def test_without_a_key_a_statement_says_that_it_is_unsigned(cli, folder: Path):
     assert document["signature"] is None and len(document["tracks"]) == 4
     VERIFY(said.out.encode(), None)
     assert document["digests"]["chains"].keys() == {"max_power 0", "max_power 1", "proposed 0", "proposed 1"}
+    for track in document["tracks"]:
+        events = json.dumps({"events": track["events"]}, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        assert track["ledger_sha256"] == hashlib.sha256(events.encode()).hexdigest()
     assert document["mode"] == "provable" and document["adversary"]["access_point"] == "malicious"
     assert document["adjacency"]["name"] == "ADD_OR_REMOVE_ONE" and document["filter"] is None
     assert "loss" in document["not_private"] and "deviation" not in document["not_private"]

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fairwave import Behaviour, DataSet, DataSource, Defence, FadingLaw, ModelKind, Rule, Scheme
+from fairwave import Behaviour, Callback, DataSet, DataSource, Defence, FadingLaw, ModelKind, Rule, Scheme, Tracker
 from fairwave.defences.defence import refusing
 from fairwave.learning.dense import Dense
 from fairwave.learning.model import classifier
@@ -97,6 +97,7 @@ class WithoutReports(Nominal):
 
 
 without_reports = WithoutReports()
+silent = Tracker("silent", "follows training and says nothing", "fairwave", lambda folder: Callback())
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`fairwave export`: a run's results for other tools."""
+"""`fairwave export`: a run's results or one of its models for other tools."""
 
 from __future__ import annotations
 
@@ -15,26 +15,74 @@ from fairwave.errors import ArgumentError
 def export(
     run: RunFolder,
     to: Annotated[
-        Path, typer.Option(help="File to write: .nc (xarray), .parquet or .csv (a row per device and round).")
+        Path,
+        typer.Option(
+            help="File to write. Results: .nc (xarray), .parquet or .csv (a row per device and round). A model: "
+            ".safetensors, .npz or .onnx."
+        ),
     ],
+    scheme: Annotated[
+        str | None, typer.Option(show_default=False, help="Model: its scheme. Default: the run's first.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(show_default=False, help="Model: its seed. Default: the run's first.")
+    ] = None,
+    number: Annotated[
+        int | None,
+        typer.Option(
+            "--round",
+            show_default=False,
+            help="Model: after which round, as run.keep_models kept it. Default: the last.",
+        ),
+    ] = None,
+    device: Annotated[
+        int | None,
+        typer.Option(show_default=False, help="Model: whose copy. Default: the access point's own model."),
+    ] = None,
     plugins: Plugins = None,
 ) -> None:
-    """Write a run's results, every value of every scheme, seed, round and device.
+    """Write a run's results, every value of every scheme, seed, round and device; or one of the models it trained.
 
     Values that the run's privacy mode does not cover are marked: by the attribute 'private' of a NetCDF variable, by
-    the metadata of a Parquet column, and for CSV, which has no place for it, by a note.
+    the metadata of a Parquet column, and for CSV, which has no place for it, by a note. A model's file says what it
+    takes and gives, and what is proved about it; docs/models_and_results.md describes it.
 
-    Example:  fairwave export runs/paper --to results.nc
+    Examples:
+
+      fairwave export runs/paper --to results.nc
+
+      fairwave export runs/paper --to model.safetensors --scheme proposed
+
+      fairwave export runs/paper --to copy.onnx --scheme proposed --seed 0 --device 3
     """
     from fairwave.plugins import load_plugins
+    from fairwave.report.run_export import ENDINGS
+    from fairwave.runs.model_export import MODEL_ENDINGS
+
+    load_plugins(plugins or ())
+    ending = to.suffix.lower()
+    if ending in MODEL_ENDINGS:
+        _export_model(run, to, scheme, seed, number, device)
+        return
+    if ending not in ENDINGS:
+        known = ", ".join((*ENDINGS, *MODEL_ENDINGS))
+        raise ArgumentError(f"--to {to}: unknown ending '{to.suffix}'; choose from {known}")
+    options = {"--scheme": scheme, "--seed": seed, "--round": number, "--device": device}
+    for option, value in options.items():
+        if value is not None:
+            raise ArgumentError(
+                f"{option} {value}: chooses a model, and {to} takes all results; leave it out, or write "
+                f"{', '.join(MODEL_ENDINGS)}"
+            )
+    _export_results(run, to)
+
+
+def _export_results(run: Path, to: Path) -> None:
     from fairwave.privacy.modes.mode import mode_of
-    from fairwave.report.run_export import ENDINGS, export_results, marked_columns, result_rows, with_marks
+    from fairwave.report.run_export import export_results, marked_columns, result_rows, with_marks
     from fairwave.runs.session import results
     from fairwave.runs.store import RunStore
 
-    if to.suffix.lower() not in ENDINGS:
-        raise ArgumentError(f"--to {to}: unknown ending '{to.suffix}'; choose from {', '.join(ENDINGS)}")
-    load_plugins(plugins or ())
     store = RunStore(run)
     mode = mode_of(store.order.scenario.privacy)
     marked = with_marks(results(store), mode.not_private())
@@ -45,3 +93,18 @@ def export(
         written = set(result_rows(marked.isel(round=[0])).column_names)
         exact = ", ".join(name for name in marked_columns(marked) if name in written)
         typer.echo(f"not private in mode '{mode.name}': {exact}", err=True)
+
+
+def _export_model(
+    run: Path, to: Path, scheme: str | None, seed: int | None, number: int | None, device: int | None
+) -> None:
+    from fairwave.runs.open_run import open_run
+
+    with open_run(run) as opened:
+        exported = opened.exported(scheme, seed, round=number, device=device)
+    exported.write(to)
+    typer.echo(f"wrote {to}: {exported.in_words()}", err=True)
+    spent = exported.epsilons()
+    shown = {who: value if isinstance(value, str) else f"{value:.3f}" for who, value in (spent or {}).items()}
+    told = "; ".join(f"{who}: epsilon {value}" for who, value in shown.items())
+    typer.echo(f"privacy: {told or 'none proved'}", err=True)

@@ -118,6 +118,8 @@ def privacy(
     for line in account.unfinished:
         typer.echo(line)
     _print_words(account)
+    if order.init_from is not None:
+        typer.echo(textwrap.fill(order.init_from.caveat(), WIDTH, subsequent_indent="  "))
 
 
 def _check_coalition(size: int | None, devices: int) -> None:
@@ -145,6 +147,7 @@ def _write_statement(store: RunStore, coalition: int | None, key: Path | None, o
         unfinished=store.unfinished(),
         counts={seed: layout["samples"].sum(axis=1) for seed, layout in layouts.items()},
         digests=store.digests(),
+        caveats=() if order.init_from is None else (order.init_from.caveat(),),
     )
     content = signed(statement(stated, coalition), signer)
     if out is None:

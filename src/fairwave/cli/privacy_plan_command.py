@@ -10,7 +10,7 @@ from fairwave.cli.scenario_command import Overrides, Plugins, Source
 from fairwave.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from fairwave.planner.private_learning import Proposal
+    from fairwave.planner.private_learning import Lasting, Proposal
     from fairwave.scenario.parameters import Scenario
 
 
@@ -25,7 +25,7 @@ def plan(
     overrides: Overrides = None,
     plugins: Plugins = None,
 ) -> None:
-    """Propose settings of private training for a privacy budget, without training.
+    """What a privacy budget allows, before any training: how many rounds, or which noise; and better settings.
 
     For each batch size: how many local steps the deadline and the rounds leave time for, the least noise that keeps
     within the budget, and the largest learning rate at which all steps together go no farther, and leave no more noise
@@ -38,8 +38,9 @@ def plan(
 
       fairwave privacy plan fair --epsilon 8 --records 500 --set run.num_rounds=50
     """
-    from fairwave.planner.private_learning import propose
+    from fairwave.planner.private_learning import lasting, propose
     from fairwave.plugins import load_plugins
+    from fairwave.privacy.modes.mode import mode_of
     from fairwave.scenario.loading import load_scenario
 
     load_plugins(plugins or ())
@@ -49,18 +50,33 @@ def plan(
         raise ArgumentError("--epsilon: the scenario has no privacy.max_epsilon to plan for; give --epsilon")
     held = records or scenario.data.samples_per_device or _shared_out(scenario)
 
-    def tell(done: int, count: int) -> None:
-        typer.echo(f"batch size {done + 1} of {count}", err=True)
-
-    proposals = propose(scenario, budget, held, tell)
+    found = lasting(scenario, budget, held)
     typer.echo(
         f"epsilon {budget:g} at delta {scenario.privacy.delta:g}, {held:,} records a device, "
         f"{scenario.run.num_rounds} rounds\n"
     )
+    typer.echo(_in_words(scenario, found))
+    if not mode_of(scenario.privacy).counts_steps:
+        return
+
+    def tell(done: int, count: int) -> None:
+        typer.echo(f"batch size {done + 1} of {count}", err=True)
+
+    proposals = propose(scenario, budget, held, tell)
+    typer.echo()
     _print(proposals, held)
     least = min(proposals, key=lambda each: each.gradient_noise)
     settings = " ".join(f"--set {each}" for each in (*least.overrides(), f"privacy.max_epsilon={budget:g}"))
     typer.echo(f"\nleast noise:  fairwave run {source} {settings}")
+
+
+def _in_words(scenario: Scenario, found: Lasting) -> str:
+    own, wanted = scenario.privacy.noise_multiplier or 0.0, scenario.run.num_rounds
+    lasts = f"for all {wanted} rounds" if found.rounds >= wanted else f"for {found.rounds} of {wanted} rounds"
+    return (
+        f"as the scenario is, with noise multiplier {own:g}: the budget lasts {lasts}\n"
+        f"least noise multiplier for all {wanted} rounds: {found.noise_multiplier:g}"
+    )
 
 
 def _shared_out(scenario: Scenario) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,10 +14,22 @@ from fairwave.cli.arguments import DEFAULT_COMPARED, RunFolder, Schemes, Seeds, 
 from fairwave.cli.dry_run import tell_forecast
 from fairwave.cli.progress import watching
 from fairwave.cli.scenario_command import Overrides, Plugins, Source
+from fairwave.extensions import TRACKERS, listed
 from fairwave.runs.seeds import seeds_in
 
 if TYPE_CHECKING:
     from fairwave.runs.order import Order
+    from fairwave.trackers.callback_calls import Follow
+
+
+Track = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--track",
+        show_default=False,
+        help=f"Also tell a tracker of every round: {listed(TRACKERS)}, or a plugin's. May be given several times.",
+    ),
+]
 
 
 def run(
@@ -35,6 +48,11 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Estimate time, memory and energy, and stop before anything is stored.")
     ] = False,
+    init_from: Annotated[
+        Path | None,
+        typer.Option("--init-from", show_default=False, help="Model to begin with: .safetensors or .npz."),
+    ] = None,
+    track: Track = None,
     coordinator: Annotated[
         str | None,
         typer.Option(help="Spread the devices over processes or machines that meet at process 0's HOST:PORT."),
@@ -56,6 +74,10 @@ def run(
 
       fairwave run paper --schemes proposed,max_power,priced --set cell.num_devices=20 --out runs/twenty
 
+      fairwave run small --track tensorboard
+
+      fairwave run paper --init-from pretrained.safetensors --out runs/tuned
+
       fairwave run paper --set cell.num_devices=10000 --coordinator gpu0:9000 --processes 2 --process 0
     """
     from fairwave.errors import ArgumentError
@@ -69,6 +91,7 @@ def run(
         names_in(schemes, fitting_schemes(scenario)),
         seeds_in(seeds) if seeds else (scenario.run.seed,),
         rounds,
+        init_from,
     )
     if dry_run:
         tell_forecast(order)
@@ -80,11 +103,11 @@ def run(
         if process:
             follow(order)
             return
-    start(order, out or Path("runs") / Path(source).stem)
+    start(order, out or Path("runs") / Path(source).stem, track or ())
 
 
-def start(order: Order, folder: Path) -> None:
-    """Run an order into a folder, with progress, and say how it ended."""
+def start(order: Order, folder: Path, trackers: Sequence[str] = ()) -> None:
+    """Run an order into a folder, with progress and trackers by name, and say how it ended."""
     from fairwave.runs.folder import planned
     from fairwave.runs.session import run as run_into
 
@@ -92,14 +115,14 @@ def start(order: Order, folder: Path) -> None:
         typer.echo(
             "exact noise takes seconds for every local step of a large model; 'hardened' is far faster", err=True
         )
-    command = this_command()
+    command, follow = this_command(), _told(trackers, folder)
     whole = planned(order, folder)
     with Resumable(f"fairwave resume {_quoted(folder)}"), watching(whole.rounds * len(list(whole.tracks()))) as watch:
-        worked = run_into(order, folder, command, watch, warn=warn)
+        worked = run_into(order, folder, command, watch, warn=warn, follow=follow)
     tell_results(folder, worked)
 
 
-def resume(run: RunFolder) -> None:
+def resume(run: RunFolder, track: Track = None) -> None:
     """Go on with a run that was interrupted, to the same result as if it had not been.
 
     This executes the plugins that the run names: resume only runs that you trust.
@@ -114,9 +137,19 @@ def resume(run: RunFolder) -> None:
     load_plugins(store.plugin_files())
     order = store.order
     store.close()
+    follow = _told(track or (), run)
     with Resumable(f"fairwave resume {_quoted(run)}"), watching(order.rounds * len(list(order.tracks()))) as watch:
-        worked = go_on(run, this_command(), watch)
+        worked = go_on(run, this_command(), watch, follow=follow)
     tell_results(run, worked)
+
+
+def _told(names: Sequence[str], folder: Path) -> Follow:
+    """What tells trackers of training; a failure of theirs is a line on standard error."""
+    from fairwave.trackers.callback_calls import CallbackCalls
+    from fairwave.trackers.tracker import trackers_for
+
+    chosen = trackers_for(names, folder)
+    return lambda training: CallbackCalls(chosen, training, lambda sentence: typer.echo(sentence, err=True))
 
 
 class Resumable:

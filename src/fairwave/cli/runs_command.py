@@ -101,17 +101,20 @@ def _remove_ours(folder: Path) -> list[str]:
     from fairwave.runs.folder import DEVICES, LOG, LOGS, MODELS, SECRET
     from fairwave.runs.salt import FILE as SALT
     from fairwave.runs.seal import FILE as SEAL
+    from fairwave.trackers.mlflow import STORE
+    from fairwave.trackers.tensorboard import FOLDER as TENSORBOARD
+    from fairwave.trackers.wandb import FOLDER as WANDB
 
     with (folder / FILE).open("rb") as stream:
         if stream.read(15) not in (b"SQLite format 3", b""):
             raise StoreError(f"{folder / FILE}: not a run of fairwave; remove it by hand if you want to")
     figures = folder / FIGURES
-    ours = [folder / name for name in (FILE, f"{FILE}-journal", SEAL, SALT, PAGE, LOCK)]
+    ours = [folder / name for name in (FILE, f"{FILE}-journal", SEAL, SALT, PAGE, LOCK, STORE)]
     ours += [path for form in ("svg", "pdf") for path in figures.glob(f"*.{form}")]
     ours += [folder / LOG, *folder.glob(f"{LOG}.[1-9]"), folder / SECRET, *folder.glob("asked-*.json")]
     for path in ours:
         path.unlink(missing_ok=True)
-    for place in (folder / name for name in (DEVICES, MODELS, LOGS)):
+    for place in (folder / name for name in (DEVICES, MODELS, LOGS, TENSORBOARD, WANDB)):
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place)
     for place in (figures, folder):

@@ -30,13 +30,29 @@ class SimulatedCell:
     """A scenario and a scheme made ready to run."""
 
     def __init__(
-        self, scenario: Scenario, scheme: Scheme, model: Model, data: DataSet, execution: Execution = BEST_HERE
+        self,
+        scenario: Scenario,
+        scheme: Scheme,
+        model: Model,
+        data: DataSet,
+        execution: Execution = BEST_HERE,
+        *,
+        first_model: Tree | None = None,
     ) -> None:
+        """`first_model` has the parameters to begin with; left out, the scenario draws them."""
         self.scenario, self._execution = scenario, execution
         holdings = holdings_of(scenario, data.train_labels, data.users)
         data = as_held(scenario, data, holdings)
         test, adversaries = (data.test_inputs, data.test_labels), scenario.cheating.adversaries
-        self.access_point = AccessPoint(scenario, scheme, model, test, holdings.counts, stores_copies=bool(adversaries))
+        self.access_point = AccessPoint(
+            scenario,
+            scheme,
+            model,
+            test,
+            holdings.counts,
+            stores_copies=bool(adversaries),
+            first_model=first_model,
+        )
         self.honest_devices = Devices(self.access_point, data, holdings, execution)
         self.devices: Devices | MisbehavingDevices = self.honest_devices
         if adversaries:

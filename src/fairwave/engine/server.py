@@ -61,12 +61,14 @@ class AccessPoint:
         *,
         noise_root: Key | None = None,
         stores_copies: bool = False,
+        first_model: Tree | None = None,
     ) -> None:
         """`noise_root` is the root of the noise in copies; left out, the scenario's seed, which every device knows.
 
-        `stores_copies` keeps every device's copy as a model, for whoever needs to look at copies.
+        `stores_copies` keeps every device's copy as a model, for whoever needs to look at copies. `first_model` has
+        the parameters to begin with; left out, they are drawn.
         """
-        self.scenario, self.model = scenario, model
+        self.scenario, self.model, self._first_model = scenario, model, first_model
         self.exchanges_gradients = exchanges_gradients(scenario, scheme)
         self._update_std = update_noise(scenario, scheme)
         with double_precision():
@@ -110,14 +112,9 @@ class AccessPoint:
     @double_precision()
     def start(self) -> ServerState:
         """Before the first round: everybody holds the same model."""
-        server: ServerState = _first_state(
-            self.model,
-            self.scenario.learning.first_model == "zero",
-            self.root,
-            self.devices,
-            self._stores_copies,
-            self.rules.broadcasts,
-        )
+        given, zero = self._first_model, self.scenario.learning.first_model == "zero"
+        params = _drawn_model(self.model, zero, self.root) if given is None else given
+        server: ServerState = _first_state(params, self.devices, self._stores_copies, self.rules.broadcasts)
         history = no_history(self.rules.defences, server.copies, self.devices.size)
         flat = ravel_pytree(server.global_params)[0]
         memory = self.rules.scheme.start(self.rules.settings, self.devices.size, flat)
@@ -242,11 +239,11 @@ _accuracy = Program(accuracy, static_argnums=0)
 _rmse = Program(root_mean_squared_error, static_argnums=0)
 
 
-@program(static_argnums=(0, 1, 4, 5))
-def _first_state(
-    model: Model, zero: bool, root: Key, devices: Array, stores_copies: bool, broadcasts: bool
-) -> ServerState:
-    params = first_model(model, zero, root)
+_drawn_model = Program(first_model, static_argnums=(0, 1))
+
+
+@program(static_argnums=(2, 3))
+def _first_state(params: Tree, devices: Array, stores_copies: bool, broadcasts: bool) -> ServerState:
     copies: Copies = (
         StoredCopies(for_each(params, devices)) if stores_copies else first_copies(params, devices, alike=broadcasts)
     )

@@ -41,11 +41,13 @@ from fairwave.runs.folder import (
     planned,
 )
 from fairwave.runs.history import session_now
+from fairwave.runs.kept_models import kept_part
 from fairwave.runs.order import Track
 from fairwave.runs.packing import pack_state, rows_of, unpack_state
 from fairwave.runs.plugin_check import refuse_changed_plugins
 from fairwave.runs.store import RunStore
 from fairwave.runs.unfinished import as_text, read_unfinished, unfinished_file
+from fairwave.scenario.model_keeping import keeps
 from fairwave.types import Key
 
 NAME = "federation"
@@ -179,7 +181,8 @@ class ServerRun:
             model.parent.mkdir(exist_ok=True)
             replace_file(model, _as_npz(named_arrays(server.global_params)))
         state = pack_state(server)
-        self.store.append(track, number, arrays, releases, state, ended=ended, spans=rows_of(state))
+        kept = kept_part(state) if keeps(self._agreement.order.scenario.run.keep_models, number) else None
+        self.store.append(track, number, arrays, releases, state, ended=ended, spans=rows_of(state), kept=kept)
         unfinished_file(self.folder, track).unlink(missing_ok=True)
 
     def log(self, event: str, **details: object) -> None:

@@ -16,7 +16,11 @@ from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.experiment import digest
 from fairwave.scenario.parameters import Scenario
 
-_NOT_AGREED: Any = {"plugins": True, "run": {"num_rounds", "seed"}, "learning": {"late_rounds", "late_decay"}}
+_NOT_AGREED: Any = {
+    "plugins": True,
+    "run": {"num_rounds", "seed", "keep_models"},
+    "learning": {"late_rounds", "late_decay"},
+}
 """Parts of a scenario that change nothing for a device."""
 LONGEST = 1e6
 """Length of a copy, or of a mean gradient, beyond which a device does not compute with it: no honest model is near."""

@@ -13,6 +13,7 @@ import numpy as np
 from fairwave.double_precision import double_precision
 from fairwave.errors import ArgumentError
 from fairwave.extensions import COMPARED, RULES
+from fairwave.metrics.variables import with_units
 from fairwave.planner.batch import CASE_NAMES, average_plans
 from fairwave.planner.tile import AVERAGED
 from fairwave.policy.fleet import fleet
@@ -35,7 +36,7 @@ OUT_OF_REACH = "full power does not carry its upload in time, in any draw"
 
 def plan(
     scenario: Scenario | str | Path = "paper",
-    policies: Iterable[str | Rule] = COMPARED,
+    policies: str | Rule | Iterable[str | Rule] = COMPARED,
     *,
     draws: int | None = None,
     fading: bool = True,
@@ -44,10 +45,23 @@ def plan(
 ) -> xr.Dataset:
     """What every device would do under each policy, without any training.
 
-    A policy is the name of a rule, or a `Rule`. Values are means over `draws` channel draws (left out: the scenario's
-    number of rounds) in which the device could upload; all policies meet the same draws. With `fading=False` the
-    channel is its path loss. `progress` is called with the number of plans (devices times draws) done since its last
-    call.
+    Values are means over channel draws in which the device could upload; all policies meet the same draws.
+
+    Args:
+        scenario: A scenario, the name of a preset, or a TOML file.
+        policies: One policy or several, each the name of a rule or a `Rule`.
+        draws: Channel draws; left out, the scenario's number of rounds.
+        fading: False for a channel that is its path loss.
+        labels: Names of the devices; left out, their numbers.
+        progress: Called with the number of plans (devices times draws) done since its last call.
+
+    Returns:
+        An xarray dataset with dims policy and device.
+
+    Example:
+        >>> planned = plan("small", "proposed", draws=10)
+        >>> planned["energy_j"].dims, planned["energy_j"].attrs["units"]
+        (('policy', 'device'), 'J')
     """
     import xarray as xr
 
@@ -90,7 +104,7 @@ def plan(
         per_round_j = np.nan_to_num(variables["energy_j"][1]) * (1.0 - variables["outage_fraction"][1])
         with np.errstate(divide="ignore"):
             variables["battery_life_rounds"] = (by_device, capacity_j / per_round_j)
-    return xr.Dataset(
+    described = xr.Dataset(
         variables,
         coords={
             "policy": names,
@@ -107,6 +121,7 @@ def plan(
             "fairwave_version": importlib.metadata.version("fairwave"),
         },
     )
+    return with_units(described)
 
 
 def _reasons(never: np.ndarray, slow: np.ndarray) -> np.ndarray:
@@ -121,8 +136,9 @@ def without_fading(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"radio": radio})
 
 
-def _known(policies: Iterable[str | Rule]) -> list[str]:
-    names = list(dict.fromkeys(RULES.names_of(policies)))
+def _known(policies: str | Rule | Iterable[str | Rule]) -> list[str]:
+    given = [policies] if isinstance(policies, str | Rule) else policies
+    names = list(dict.fromkeys(RULES.names_of(given)))
     if not names:
         raise ArgumentError(f"policies: none given; choose from {', '.join(RULES)}")
     for name in names:

@@ -51,6 +51,36 @@ class Proposal:
         ]
 
 
+@dataclasses.dataclass(frozen=True)
+class Lasting:
+    """How long a budget lasts with a scenario's own noise, and the noise with which it lasts for all of its rounds."""
+
+    rounds: int
+    """Rounds, at the pace of the device that makes most iterations."""
+    noise_multiplier: float
+    """The least with which the budget lasts for the scenario's rounds."""
+
+
+def lasting(scenario: Scenario, epsilon: float, records: int) -> Lasting:
+    """What a budget means for a scenario as it is: no other batch, no other pace."""
+    mode, privacy = mode_of(scenario.privacy), scenario.privacy.model_copy(update={"max_epsilon": epsilon})
+    if not mode.proves:
+        raise ScenarioError(
+            f"privacy.mode: '{scenario.privacy.mode}' proves nothing, so that no budget can be planned for; take a "
+            "scenario in mode 'provable', such as the preset 'fair', or 'device'"
+        )
+    limited = scenario.model_copy(update={"privacy": privacy})
+    with double_precision():
+        enforced = mode.enforcement(limited, np.array([records]), scenario.learning.num_parameters())
+        budget = enforced.budget
+    assert budget is not None, "there is a limit"
+    releases = _steps(scenario) if mode.counts_steps else float(scenario.run.num_rounds)
+    whole = math.ceil(releases)
+    sampling = float(enforced.sampling[0]) if mode.counts_steps else 1.0
+    multiplier = least_multiplier(sampling, whole, epsilon, _delta_left(scenario, records, whole))
+    return Lasting(int(budget[0] * scenario.run.num_rounds / releases), multiplier)
+
+
 def propose(
     scenario: Scenario, epsilon: float, records: int, on_progress: Callable[[int, int], None] = lambda done, count: None
 ) -> list[Proposal]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import hashlib
 import importlib.metadata
 import math
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,7 @@ from fairwave.report.privacy_account import (
 )
 from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.privacy_parameters import Privacy
+from fairwave.signing import canonical
 
 VERSION = 1
 
@@ -48,6 +50,8 @@ class StatedRun:
     """How many samples each device holds, by seed."""
     digests: Document
     """Digests by which the run's own file can be recognised."""
+    caveats: tuple[str, ...] = ()
+    """What else has to be known about this run, sentence by sentence."""
 
 
 def statement(run: StatedRun, coalition: int | None = None) -> Document:
@@ -69,7 +73,7 @@ def statement(run: StatedRun, coalition: int | None = None) -> Document:
         "unit": mode.unit,
         "adversary": {"access_point": mode.access_point, "in_words": mode.adversary},
         "adjacency": {"name": mode.adjacency.name, "in_words": mode.adjacency.value},
-        "claims": mode.claims(scenario),
+        "claims": [*mode.claims(scenario), *run.caveats],
         "noise_source": privacy.noise_source,
         "delta": privacy.delta,
         "accountant": _accountant(),
@@ -107,6 +111,7 @@ def _track(privacy: Privacy, track: tuple[str, int], stored: Ledger, asked: Ledg
         "seed": track[1],
         "rounds": rounds_of(stored),
         "events": _events(stored),
+        "ledger_sha256": hashlib.sha256(canonical({"events": _events(stored)})).hexdigest(),
         "unfinished": _events(asked),
         "listeners": [one.audience for one in told if one.audience != ACCESS_POINT],
         "pooled": "least noisy" if pools_to_least_noisy(privacy, track[0]) else "all",

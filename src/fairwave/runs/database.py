@@ -39,6 +39,10 @@ CREATE TABLE checkpoint (
     scheme TEXT, seed INTEGER, part INTEGER, round INTEGER NOT NULL, content BLOB NOT NULL, digest BLOB NOT NULL,
     PRIMARY KEY (scheme, seed, part)
 ) STRICT;
+CREATE TABLE kept (
+    scheme TEXT, seed INTEGER, part INTEGER, round INTEGER, content BLOB NOT NULL, digest BLOB NOT NULL,
+    PRIMARY KEY (scheme, seed, round, part)
+) STRICT;
 CREATE TABLE piece (
     scheme TEXT, seed INTEGER, digest BLOB, content BLOB NOT NULL, PRIMARY KEY (scheme, seed, digest)
 ) STRICT;

@@ -49,6 +49,7 @@ class Experiment:
         if model is None:
             check_layers(order.scenario, self.data)
         self.model = model_of(order.scenario.learning) if model is None else model
+        self._first_model = None if order.init_from is None else order.init_from.parameters(self.model)
 
     @functools.cached_property
     def _test(self) -> tuple[np.ndarray, np.ndarray]:
@@ -69,7 +70,9 @@ class Experiment:
     def cell(self, track: Track) -> SimulatedCell:
         """A track's cell, for a simulation."""
         scenario = self.order.seeded(track.seed)
-        return SimulatedCell(scenario, SCHEMES[track.scheme], self.model, self.seen, self._execution)
+        return SimulatedCell(
+            scenario, SCHEMES[track.scheme], self.model, self.seen, self._execution, first_model=self._first_model
+        )
 
     def access_point(self, track: Track, counts: np.ndarray, noise_root: Key | None) -> AccessPoint:
         """A track's access point, for a federation: it keeps every device's copy, to send it."""
@@ -81,6 +84,7 @@ class Experiment:
             counts,
             noise_root=noise_root,
             stores_copies=True,
+            first_model=self._first_model,
         )
 
     def fingerprint(self, cell: SimulatedCell) -> bytes:

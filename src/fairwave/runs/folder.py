@@ -9,6 +9,7 @@ from fairwave.errors import OutputError, StoreError
 from fairwave.runs.database import FILE, LOCK
 from fairwave.runs.order import Order
 from fairwave.runs.salt import FILE as SALT
+from fairwave.runs.starting_model import StartingModel
 from fairwave.runs.store import UNBORN, RunStore, no_run_in
 
 FEDERATION = "federation"
@@ -33,6 +34,7 @@ def planned(order: Order, folder: Path) -> Order:
         tuple(dict.fromkeys((*stored.schemes, *order.schemes))),
         tuple(dict.fromkeys((*stored.seeds, *order.seeds))),
         max(stored.rounds, order.rounds),
+        order.init_from,
     )
 
 
@@ -101,3 +103,11 @@ def refuse_another_scenario(folder: Path, stored: Order, order: Order) -> None:
         raise StoreError(
             f"{folder}: holds a run of another scenario, with {name} = {held}, not {value}{more}; choose another --out"
         )
+    if stored.init_from != order.init_from:
+        held_first, asked = (_in_words(each.init_from) for each in (stored, order))
+        raise StoreError(f"{folder}: holds a run that began with {held_first}, not with {asked}; choose another --out")
+
+
+def _in_words(first: StartingModel | None) -> str:
+    """The model that a run begins with."""
+    return "the scenario's own first model" if first is None else f"model {first.path} (digest {first.digest[:12]})"

@@ -1,32 +1,23 @@
 """Digests of a run's content, and the check that everything in the file still matches them.
 
 They form a chain: each round's digest covers the one before, and the checkpoint's covers the round it stands on and the
-digests of its pieces.
+digests of its pieces. Those of kept models cover the round that they stand on likewise.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairwave.runs.database import damaged, failures
+from fairwave.runs.digests import digest_of, part_digest
+from fairwave.runs.kept_models import kept_are_sound
 from fairwave.runs.order import Track
 from fairwave.runs.pieces import pieces_are_sound
 
 Row = Sequence[object]
-
-
-def digest_of(*parts: object) -> bytes:
-    """A digest of values, each kept apart from the next; bytes are taken as they are."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        content = part if isinstance(part, bytes) else repr(part).encode()
-        digest.update(len(content).to_bytes(8, "big"))
-        digest.update(content)
-    return digest.digest()
 
 
 def description_digest(described: Mapping[str, str], history: Sequence[Row], plugins: Sequence[Row]) -> str:
@@ -51,11 +42,6 @@ def round_digest(before: bytes, number: int, arrays: bytes, summary: Row, events
     return digest_of(before, number, arrays, *map(_as_stored, flat))
 
 
-def part_digest(standing: bytes, part: int, size: int, content: bytes) -> bytes:
-    """A digest of one part of the checkpoint that stands on a round."""
-    return digest_of(standing, part, size, content)
-
-
 def _as_stored(value: object) -> object:
     """SQLite keeps NaN as NULL."""
     return None if isinstance(value, float) and math.isnan(value) else value
@@ -65,7 +51,7 @@ def verify(connection: sqlite3.Connection, path: Path, scenario: str) -> None:
     """Compare everything that can be read with its digest; raise at the first that differs."""
     with failures(path):
         tracks = [Track(*row) for row in connection.execute("SELECT scheme, seed FROM track ORDER BY scheme, seed")]
-        for table in ("round", "release", "checkpoint", "piece"):
+        for table in ("round", "release", "checkpoint", "piece", "kept"):
             for row in connection.execute(f"SELECT DISTINCT scheme, seed FROM {table}"):
                 if Track(*row) not in tracks:
                     raise damaged(path, f"rows of an unknown track {row} in table {table}")
@@ -88,7 +74,7 @@ def _mismatch(connection: sqlite3.Connection, track: Track, scenario: str) -> st
         "WHERE scheme = ? AND seed = ? ORDER BY number",
         track,
     ).fetchall()
-    standing = digest
+    standing, standings = digest, []
     for expected, (number, *summary, arrays, stored) in enumerate(rounds):
         events = connection.execute(
             "SELECT content, sender, audience, basis, proven_sensitivity, arrays FROM release "
@@ -98,9 +84,12 @@ def _mismatch(connection: sqlite3.Connection, track: Track, scenario: str) -> st
         if number != expected or stored != round_digest(standing, number, arrays, summary, events):
             return f"round {expected + 1}"
         standing = stored
+        standings.append(standing)
     later = "SELECT COUNT(*) FROM release WHERE scheme = ? AND seed = ? AND round >= ?"
     if connection.execute(later, (*track, len(rounds))).fetchone()[0]:
         return "the ledger"
+    if not kept_are_sound(connection, track, standings):
+        return "a kept model"
     parts = connection.execute(
         "SELECT part, round, content, digest FROM checkpoint WHERE scheme = ? AND seed = ? ORDER BY part", track
     ).fetchall()

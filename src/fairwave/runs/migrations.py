@@ -13,7 +13,7 @@ from pathlib import Path
 from fairwave.errors import StoreError
 from fairwave.runs.integrity import description_digest, history_and_plugins
 
-FORMAT = 7
+FORMAT = 8
 OLDEST = 6
 """The oldest format that is read."""
 
@@ -27,6 +27,15 @@ def _checkpoints_in_pieces(connection: sqlite3.Connection) -> None:
     _describe_as(connection, 7)
 
 
+def _models_of_earlier_rounds(connection: sqlite3.Connection) -> None:
+    """Format 8 has a table for the models of rounds before the last; no older run has kept any."""
+    connection.execute(
+        "CREATE TABLE kept (scheme TEXT, seed INTEGER, part INTEGER, round INTEGER, content BLOB NOT NULL, "
+        "digest BLOB NOT NULL, PRIMARY KEY (scheme, seed, round, part)) STRICT"
+    )
+    _describe_as(connection, 8)
+
+
 def _describe_as(connection: sqlite3.Connection, number: int) -> None:
     """Write the format into the description, whose digest has been found right before."""
     connection.execute("UPDATE run SET value = ? WHERE name = 'format'", (str(number),))
@@ -35,7 +44,10 @@ def _describe_as(connection: sqlite3.Connection, number: int) -> None:
     connection.execute("UPDATE run SET value = ? WHERE name = 'digest'", (digest,))
 
 
-STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {6: _checkpoints_in_pieces}
+STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {
+    6: _checkpoints_in_pieces,
+    7: _models_of_earlier_rounds,
+}
 """From each older format to the next."""
 
 

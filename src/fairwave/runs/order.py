@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+import numbers
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 from fairwave.adversaries.behaviour import Behaviour
 from fairwave.errors import ArgumentError, ScenarioError
@@ -12,8 +14,12 @@ from fairwave.extensions import BEHAVIOURS, COMPARED, DEFENCES, SCHEMES
 from fairwave.plugins import load_plugins
 from fairwave.privacy.exact_noise import check_installed
 from fairwave.privacy.modes.mode import mode_of
+from fairwave.runs.starting_model import StartingModel
 from fairwave.scenario.parameters import Scenario
 from fairwave.schemes.scheme import Scheme
+
+Schemes: TypeAlias = str | Scheme | Sequence[str | Scheme]
+"""One scheme or several, by name or as objects."""
 
 
 class Track(NamedTuple):
@@ -31,19 +37,23 @@ class Order:
     schemes: tuple[str, ...] = COMPARED
     seeds: tuple[int, ...] = (0,)
     rounds: int = 1
+    init_from: StartingModel | None = None
+    """The model to begin with; None for the one that the scenario draws."""
 
     @classmethod
     def checked(
         cls,
         scenario: Scenario,
-        schemes: Sequence[str | Scheme] = COMPARED,
-        seeds: Sequence[int] = (0,),
+        schemes: Schemes = COMPARED,
+        seeds: Sequence[int] | int = (0,),
         rounds: int | None = None,
+        init_from: str | Path | None = None,
     ) -> Order:
         """An order that can be run; schemes by name or as objects, rounds as the scenario has them if left out."""
         load_plugins(scenario.plugins)
-        names = SCHEMES.names_of(schemes)
-        order = cls(scenario, names, tuple(seeds), scenario.run.num_rounds if rounds is None else rounds)
+        names = SCHEMES.names_of([schemes] if isinstance(schemes, str | Scheme) else schemes)
+        first = None if init_from is None else StartingModel.at(init_from)
+        order = cls(scenario, names, _as_tuple(seeds), scenario.run.num_rounds if rounds is None else rounds, first)
         order.check()
         return order
 
@@ -63,6 +73,11 @@ class Order:
             broken = objection(self.scenario, SCHEMES[name])
             if broken:
                 raise ScenarioError(f"schemes: {broken}")
+        if self.init_from is not None and self.scenario.learning.first_model == "zero":
+            raise ArgumentError(
+                f"first model {self.init_from.path}: the scenario begins with zeros (learning.first_model = 'zero'); "
+                "leave one out"
+            )
         _check_members(self.scenario)
         if self.scenario.privacy.noise_source == "exact":
             check_installed()
@@ -76,6 +91,15 @@ class Order:
     def seeded(self, seed: int) -> Scenario:
         """The scenario with that seed."""
         return self.scenario.model_copy(update={"run": self.scenario.run.model_copy(update={"seed": seed})})
+
+
+def _as_tuple(seeds: Sequence[int] | int) -> tuple[int, ...]:
+    """Seeds as they are given: one, or several."""
+    given = tuple(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, str) else (seeds,)
+    for seed in given:
+        if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
+            raise ArgumentError(f"seeds: {seed!r} is no whole number; give one such as 0, or several such as [0, 1, 2]")
+    return tuple(map(int, given))
 
 
 def _twice(values: Sequence[object]) -> bool:

@@ -21,6 +21,7 @@ from fairwave.engine.round_record import (
     TEST_RMSE,
     Arrays,
 )
+from fairwave.metrics.variables import with_units
 from fairwave.runs.faults import Fault, fault_name
 from fairwave.runs.order import Track
 
@@ -68,10 +69,12 @@ def to_dataset(records: Records, layouts: Layouts, schemes: Sequence[str], seeds
             **{name: (("seed", "device"), values) for name, values in laid_out.items()},
         },
     )
+    with_units(dataset)
     for name in (name for name in FAULTS if name in dataset):  # what the numbers mean, as NetCDF's conventions tell it
-        dataset[name].attrs = {"flag_values": list(map(int, Fault)), "flag_meanings": " ".join(map(fault_name, Fault))}
+        flags = {"flag_values": list(map(int, Fault)), "flag_meanings": " ".join(map(fault_name, Fault))}
+        dataset[name].attrs.update(flags)
     masks = [1 << bit for bit in range(len(legend))]
-    dataset["findings"].attrs = {"flag_masks": masks, "flag_meanings": " ".join(legend)}
+    dataset["findings"].attrs.update(flag_masks=masks, flag_meanings=" ".join(legend))
     return dataset
 
 

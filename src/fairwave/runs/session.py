@@ -22,11 +22,16 @@ from fairwave.runs.experiment import CompletedRound, Experiment, run_rounds
 from fairwave.runs.folder import holds_run, is_federation, last_command, make_folder, planned, refuse_federation
 from fairwave.runs.history import session_now
 from fairwave.runs.hosts import TrackAssignment, announce
+from fairwave.runs.kept_models import kept_part
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import pack_state, rows_of, unpack_state
 from fairwave.runs.plugin_check import refuse_changed_plugins
 from fairwave.runs.results import to_dataset
 from fairwave.runs.store import RunStore, no_run_in
+from fairwave.scenario.model_keeping import keeps
+from fairwave.trackers.callback import Training
+from fairwave.trackers.callback_calls import CallbackCalls, Follow, followed, nobody
+from fairwave.trackers.round_values import round_values
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,11 +64,12 @@ def run(
     *,
     execution: Execution = BEST_HERE,
     warn: Callable[[str], None] = lambda sentence: None,
+    follow: Follow = nobody,
 ) -> bool:
     """Run an order, or go on with it where the folder already holds it. Whether anything was left to do.
 
     The folder may hold an order for fewer schemes, seeds or rounds of the same scenario: it is then extended. Before a
-    new run trains, `warn` is called with what it may surprise with.
+    new run trains, `warn` is called with what it may surprise with. `follow` gives the callbacks of a scheme and seed.
     """
     order.check()
     wanted = planned(order, folder)
@@ -78,12 +84,12 @@ def run(
         store = RunStore(folder, write=True) if holds_run(folder) else RunStore.create(folder, order)
         try:
             refuse_federation(store)
-            return _work_through(store, wanted, command, watch, experiment or execution)
+            return _work_through(store, wanted, command, (watch, follow), experiment or execution)
         finally:
             store.close()
 
 
-def resume(folder: Path, command: str, watch: Watch = lambda step: None) -> bool:
+def resume(folder: Path, command: str, watch: Watch = lambda step: None, *, follow: Follow = nobody) -> bool:
     """Go on with a run, which executes the plugins that it names. Whether anything was left to do."""
     if not holds_run(folder):
         raise no_run_in(folder)
@@ -92,7 +98,7 @@ def resume(folder: Path, command: str, watch: Watch = lambda step: None) -> bool
         try:
             refuse_federation(store)
             load_plugins(store.plugin_files())
-            return _work_through(store, store.order, command, watch, BEST_HERE)
+            return _work_through(store, store.order, command, (watch, follow), BEST_HERE)
         finally:
             store.close()
 
@@ -139,8 +145,11 @@ def ended_early(store: RunStore) -> list[str]:
     ]
 
 
-def _work_through(store: RunStore, order: Order, command: str, watch: Watch, prepared: Experiment | Execution) -> bool:
+def _work_through(
+    store: RunStore, order: Order, command: str, followers: tuple[Watch, Follow], prepared: Experiment | Execution
+) -> bool:
     """Run whatever is left of an order; an experiment that is prepared already is used."""
+    watch, follow = followers
     status = {track: store.summary(track) for track in order.tracks()}
     left = [track for track, now in status.items() if not now.is_done(order)]
     for track, now in status.items():
@@ -152,12 +161,12 @@ def _work_through(store: RunStore, order: Order, command: str, watch: Watch, pre
     if left:
         experiment = Experiment(order, execution=prepared) if isinstance(prepared, Execution) else prepared
         for track in left:
-            _run_track(store, experiment, track, watch)
+            _run_track(store, experiment, track, watch, follow)
     announce(None)
     return bool(left)
 
 
-def _run_track(store: RunStore, experiment: Experiment, track: Track, watch: Watch) -> None:
+def _run_track(store: RunStore, experiment: Experiment, track: Track, watch: Watch, follow: Follow) -> None:
     order, cell = store.order, experiment.cell(track)
     store.begin(track, experiment.fingerprint(cell), experiment.layout(cell))
     first, checkpoint = store.summary(track).rounds, store.checkpoint(track)
@@ -167,22 +176,32 @@ def _run_track(store: RunStore, experiment: Experiment, track: Track, watch: Wat
     for stored in store.records(track):
         energy.add(stored)
     watch(TrackProgress(track, first))
-    with in_background() as hand_over:
+    training = Training(track.scheme, track.seed, order.rounds, first, cell.scenario, store.folder)
+    with followed(follow(training)) as calls, in_background() as hand_over:
         for done in run_rounds(cell, order.rounds, state, first):
-            hand_over(functools.partial(_keep, store, track, cell, done, energy, watch))
+            calls.ended = done.ended
+            hand_over(functools.partial(_keep, store, track, cell, done, energy, watch, calls))
 
 
 def _keep(
-    store: RunStore, track: Track, cell: SimulatedCell, done: CompletedRound, energy: _Energy, watch: Watch
+    store: RunStore,
+    track: Track,
+    cell: SimulatedCell,
+    done: CompletedRound,
+    energy: _Energy,
+    watch: Watch,
+    calls: CallbackCalls,
 ) -> None:
     """Store one round, and say so."""
     arrays, events = as_arrays(done.record), ledger_events(cell.access_point, done.record, done.round_index)
     state = pack_state(done.state)
-    store.append(track, done.round_index, arrays, events, state, ended=done.ended, spans=rows_of(state))
+    kept = kept_part(state) if keeps(cell.scenario.run.keep_models, done.round_index) else None
+    store.append(track, done.round_index, arrays, events, state, ended=done.ended, spans=rows_of(state), kept=kept)
     energy.add(arrays)
     loss, accuracy = mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"])
     rmse = float(arrays[TEST_RMSE]) if TEST_RMSE in arrays else None
     watch(TrackProgress(track, done.round_index + 1, loss, accuracy, energy.std_j(), rmse))
+    calls.round(round_values(arrays, done.round_index + 1, mode_of(cell.scenario.privacy)))
 
 
 class _Energy:

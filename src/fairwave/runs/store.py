@@ -25,15 +25,16 @@ from fairwave.privacy.modes.mode import mode_of
 from fairwave.private_files import as_private_as_its_folder
 from fairwave.registry import Origin
 from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failures
+from fairwave.runs.digests import part_digest
 from fairwave.runs.history import Session
 from fairwave.runs.integrity import (
     description_digest,
     history_and_plugins,
-    part_digest,
     round_digest,
     track_digest,
     verify,
 )
+from fairwave.runs.kept_models import kept_rounds, read_kept
 from fairwave.runs.migrations import FORMAT, migrated, readable
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import event_of, event_row, pack, unpack
@@ -42,6 +43,7 @@ from fairwave.runs.plugin_check import plugins_of
 from fairwave.runs.salt import DATA, keyed, make_salt
 from fairwave.runs.salt import FILE as SALT
 from fairwave.runs.seal import check_seal, remove_seal, seal
+from fairwave.runs.starting_model import StartingModel
 from fairwave.runs.unfinished import read_unfinished, unfinished_file
 from fairwave.scenario.complaints import one_line
 from fairwave.scenario.parameters import STORED, Scenario
@@ -49,8 +51,10 @@ from fairwave.scenario.parameters import STORED, Scenario
 UNBORN = "run.sqlite.new"
 KEYED = "fingerprints"
 """The entry in a run's description that is there if its fingerprints are keyed with the salt beside it."""
+INIT_FROM, INIT_DIGEST = "init_from", "init_from_digest"
+"""The entries that are there if the run began with a model from a file: its place, and the digest of its parameters."""
 PART = 1 << 26
-"""Bytes of a checkpoint per row, far below SQLite's limit."""
+"""Bytes of a checkpoint or of a kept model per row, far below SQLite's limit."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,6 +166,7 @@ class RunStore:
             tuple(json.loads(about["schemes"])),
             tuple(json.loads(about["seeds"])),
             int(about["rounds"]),
+            StartingModel(about[INIT_FROM], about[INIT_DIGEST]) if INIT_FROM in about else None,
         )
 
     def _scenario(self) -> Scenario:
@@ -234,10 +239,12 @@ class RunStore:
         *,
         ended: EndReason | None,
         spans: Sequence[Span] = (),
+        kept: bytes | None = None,
     ) -> None:
         """Store one round whole: metrics, ledger events and the checkpoint to go on from.
 
         `spans` are the parts of the state that may be the same as in the round before, and are then not written again.
+        `kept` is what stays of the state once later rounds are stored; None if nothing does.
         """
         reason = None if ended is None else str(ended)
         summary = (
@@ -260,17 +267,21 @@ class RunStore:
                     execute("INSERT INTO release VALUES (?,?,?,?,?,?,?,?,?)", (*track, number, *event))
                 keep_pieces(self._connection, track, pieces)
                 execute("DELETE FROM checkpoint WHERE scheme = ? AND seed = ?", track)
-                for part, start in enumerate(range(0, len(rest), PART)):
-                    content_of_part = rest[start : start + PART]
-                    execute(
-                        "INSERT INTO checkpoint VALUES (?,?,?,?,?,?)",
-                        (*track, part, number, content_of_part, part_digest(digest, part, len(rest), content_of_part)),
-                    )
+                self._insert_parts("checkpoint", track, number, rest, digest)
+                if kept is not None:
+                    self._insert_parts("kept", track, number, kept, digest)
                 execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
                     execute("ROLLBACK")
                 raise
+
+    def _insert_parts(self, table: str, track: Track, number: int, content: bytes, standing: bytes) -> None:
+        """Write what stands on a round in rows that are small enough."""
+        for part, start in enumerate(range(0, len(content), PART)):
+            row = content[start : start + PART]
+            digest = part_digest(standing, part, len(content), row)
+            self._connection.execute(f"INSERT INTO {table} VALUES (?,?,?,?,?,?)", (*track, part, number, row, digest))
 
     def summary(self, track: Track) -> Summary:
         """How far a track is."""
@@ -289,6 +300,22 @@ class RunStore:
         """The state after the last stored round."""
         with failures(self.path):
             return read_whole(self._connection, track)
+
+    def models_of(self, track: Track, number: int) -> bytes:
+        """The models after one of the `rounds_with_models`: as they were kept, or in the checkpoint of the last."""
+        with failures(self.path):
+            held = read_kept(self._connection, track, number)
+            held = read_whole(self._connection, track) if held is None else held
+        if held is None:
+            raise damaged(self.path, f"the models of round {number + 1} of {track.scheme} are missing")
+        return held
+
+    def rounds_with_models(self, track: Track) -> list[int]:
+        """The rounds, from 0, whose models are stored: those that were kept, and the last."""
+        with failures(self.path):
+            kept = kept_rounds(self._connection, track)
+        rounds = self.summary(track).rounds
+        return sorted({*kept, rounds - 1} if rounds else kept)
 
     def records(self, track: Track) -> list[Arrays]:
         """All stored rounds of a track."""
@@ -350,7 +377,9 @@ class RunStore:
 
 
 def _order_as_text(order: Order) -> dict[str, str]:
-    return {
+    first = order.init_from
+    begun_with = {} if first is None else {INIT_FROM: first.path, INIT_DIGEST: first.digest}
+    return begun_with | {
         "scenario": order.scenario.model_dump_json(),
         "schemes": json.dumps(order.schemes),
         "seeds": json.dumps(order.seeds),

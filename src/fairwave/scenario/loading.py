@@ -50,9 +50,19 @@ def load_scenario(
 ) -> Scenario:
     """The scenario named by a preset or a TOML file, with `group.key=value` overrides applied.
 
-    `settings` are overrides too, by the same dotted names, with values as TOML has them. Files are named relative to
-    `folder`; left out, the current one. `plugins` are Python files whose members the scenario may name, beside those
-    that it lists itself.
+    Args:
+        source: The name of a preset ('fairwave scenario list'), or a TOML file.
+        overrides: Settings such as `cell.num_devices=20`, as `--set` takes them.
+        settings: Overrides too, by the same dotted names, with values as TOML has them.
+        folder: Where names of files begin; left out, the current folder.
+        plugins: Python files whose members the scenario may name, beside those that it lists itself.
+
+    Returns:
+        The scenario, checked and frozen.
+
+    Example:
+        >>> load_scenario("paper", ["cell.num_devices=20", "radio.bandwidth_hz=500 kHz"]).cell.num_devices
+        20
     """
     beside = folder or Path.cwd()
     load_plugins(beside / plugin for plugin in plugins)

@@ -16,8 +16,10 @@ from fairwave.scenario.compute import Compute
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.scenario.fading_laws import Fading
 from fairwave.scenario.group import Group
+from fairwave.scenario.html_card import html_card
 from fairwave.scenario.learning_parameters import Learning
 from fairwave.scenario.mobility_laws import Mobility, Still
+from fairwave.scenario.model_keeping import LONGEST_RUN, KeepModels
 from fairwave.scenario.names import named
 from fairwave.scenario.partition_laws import Own, Partition
 from fairwave.scenario.peers import Peers
@@ -212,10 +214,12 @@ class Run(Group):
 
     seed: Annotated[int, *whole(0, 2**53)]
     """Root of all randomness."""
-    num_rounds: Annotated[int, *whole(1, 1_000_000)]
+    num_rounds: Annotated[int, *whole(1, LONGEST_RUN)]
     """Communication rounds M."""
     evaluate_every: Annotated[int, *whole(1, 1_000_000)] = 1
     """Rounds between evaluations of the models; in the others nothing but the devices' own losses is known."""
+    keep_models: KeepModels = "last"
+    """Models that stay in the run: 'last', 'all', or a number N: those of rounds N, 2 N, ... and of the last."""
     target_loss: Positive | None = None
     """Stop when the mean device loss reaches this."""
     target_accuracy: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0))] | None = None
@@ -319,6 +323,21 @@ class Scenario(Group):
         if found:
             raise ValueError(". Also: ".join(found))
         return self
+
+    def __repr__(self) -> str:
+        layers = " x ".join(map(str, self.learning.layer_sizes))
+        return (
+            f"<Scenario: {self.cell.num_devices} devices; {self.run.num_rounds} rounds; {self.data.source}; "
+            f"{self.learning.model} {layers}; privacy mode '{self.privacy.mode}'>"
+        )
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        """All parameters behind a click, for notebooks."""
+        from fairwave.scenario.show import to_toml
+
+        return html_card(repr(self)[1:-1], more=to_toml(self))
 
     def payload_bits(self) -> float:
         """Bits that one device uploads in a round."""

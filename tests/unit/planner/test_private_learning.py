@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from fairwave.double_precision import double_precision
 from fairwave.errors import ScenarioError
-from fairwave.planner.private_learning import propose
+from fairwave.planner.private_learning import lasting, propose
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.scenario.loading import load_scenario
 
@@ -57,3 +59,27 @@ def test_a_mode_without_private_steps_is_refused():
 def test_a_deadline_that_no_batch_meets_is_named():
     with pytest.raises(ScenarioError, match="no batch from 16 to 300 records fits the deadline"):
         propose(load_scenario("fair", [*QUICK, "cell.deadline_s=0.01"]), 8.0, 300)
+
+
+def test_a_budget_lasts_for_the_rounds_that_the_gaussian_mechanism_allows():
+    """Rounds of one multiplier z are one Gaussian mechanism of z / sqrt(rounds): Balle and Wang, 2018."""
+
+    def epsilon(multiplier: float) -> float:
+        def excess(eps: float) -> float:
+            half, shift = 0.5 / multiplier, eps * multiplier
+            return norm.cdf(half - shift) - np.exp(eps) * norm.cdf(-half - shift) - 1e-5
+
+        return brentq(excess, 1e-3, 200.0)
+
+    device = ("privacy.mode=device", "defences.use=[]", "run.num_rounds=80", "privacy.noise_multiplier=8")
+    found = lasting(load_scenario("fair", device), 4.0, 300)
+    exact = max(n for n in range(1, 200) if epsilon(8.0 / np.sqrt(n)) <= 4.0)
+    assert exact - 1 <= found.rounds <= exact < 80  # rounding takes a little of delta
+    assert epsilon(found.noise_multiplier / np.sqrt(80)) == pytest.approx(4.0, rel=0.01)
+
+
+@pytest.mark.parametrize(("share", "enough"), [(1.0, True), (0.97, False)])
+def test_the_least_noise_lasts_for_all_rounds_and_less_does_not(share: float, enough: bool):
+    least = lasting(load_scenario("fair", QUICK), 4.0, 300).noise_multiplier
+    tried = load_scenario("fair", [*QUICK, f"privacy.noise_multiplier={share * least}"])
+    assert (lasting(tried, 4.0, 300).rounds >= 3) == enough

@@ -1,0 +1,1 @@
+"""Programs that follow a run while it trains."""
