@@ -30,7 +30,7 @@ export function runView(name) {
     if (now !== drawn) {
       drawn = now;
       curves.draw(lines(run));
-      devices.take(run);
+      if (run.state !== "removed" && run.state !== "damaged") devices.take(run);
     }
     drawAbout();
   }
