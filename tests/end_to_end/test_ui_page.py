@@ -322,13 +322,28 @@ def test_a_name_stays_text(browser, tmp_path):
         assert page.locator("main img").count() == 0
 
 
-def test_it_says_that_the_server_is_gone(browser, folder):
+def test_it_says_that_the_server_is_gone_and_goes_on_when_it_is_back(browser, folder):
+    context = browser.new_context()
+    page = context.new_page()
     with serving(folder, "--port", "0") as (process, port, token):
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(f"http://127.0.0.1:{port}/?token={token}")
+        page.goto(f"http://127.0.0.1:{port}/?token={token}#/run?run=first")
         expect(page.locator("#link")).to_have_text("live")
-        assert page.url == f"http://127.0.0.1:{port}/"
+        assert page.url == f"http://127.0.0.1:{port}/#/run?run=first"
         process.send_signal(signal.SIGINT)
         expect(page.locator("#link")).to_contain_text("not connected")
-        context.close()
+        process.wait(30)
+    with serving(folder, "--port", str(port), "--token", token):
+        expect(page.locator("#link")).to_have_text("live")
+        expect(page.locator(".state").first).to_have_text("done")
+    with serving(folder, "--port", str(port)):
+        expect(page.locator("#link")).to_contain_text("open the address that fairwave ui printed")
+    context.close()
+
+
+def test_a_run_that_is_not_there(browser, folder):
+    with dashboard(browser, folder) as opened:
+        page = opened("#/run?run=nothing")
+        expect(page.get_by_text("There is no such run.")).to_be_visible()
+        page.evaluate("location.hash = '#/compare?run=first&run=nothing'")
+        wait_for_points(page, 8)
+        expect(page.get_by_text("not among the runs of this folder")).to_be_visible()

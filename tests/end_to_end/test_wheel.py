@@ -22,7 +22,13 @@ def test_a_wheel_runs_elsewhere(tmp_path: Path):
     subprocess.run(build, check=True, capture_output=True, timeout=300)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for needed in ("data/mnist.npz", "scenario/presets/paper.toml", "report/page.html", "py.typed"):
+    for needed in (
+        "data/mnist.npz",
+        "scenario/presets/paper.toml",
+        "report/page.html",
+        "ui/static/dashboard.js",
+        "py.typed",
+    ):
         assert f"fairwave/{needed}" in names
     venv.create(tmp_path / "env", with_pip=True)
     binaries = tmp_path / "env" / "bin"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -52,8 +54,13 @@ def ui(
 
 def _say(address: str, *, open_it: bool) -> None:
     typer.echo(f"fairwave ui: {address}\nCtrl-C ends it.")
-    if open_it:
+    if open_it and _has_screen():
         import threading
         import webbrowser
 
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def _has_screen() -> bool:
+    """Whether a browser would open a window; without one it might take over the terminal."""
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -1,6 +1,6 @@
 """What the page asks for: the list of runs, the runs that somebody looks at, one round's devices, and files.
 
-Everything here is called by one thread, so that no two reads of a file meet in this process.
+Everything here is called by one thread.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class WatchedRun:
         """Changes when everything known before is void, since the file is another one."""
         self._reads: ShortReads | None = None
         self._seen: Signature | None = None
-        self._version = -1
+        self._version: bytes | None = None
         self._whole = False
 
     @property
@@ -99,7 +99,7 @@ class WatchedRun:
     def _forget(self) -> None:
         self.description, self.tracks = None, {}
         self.generation += 1
-        self._version, self._whole = -1, False
+        self._version, self._whole = None, False
 
     def _read(self, reads: ShortReads) -> None:
         version = reads.version()

@@ -36,6 +36,19 @@ REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads"
 )
 """A report has its scripts in itself. It may be anybody's file: it gets no origin, no cookie and no connection."""
+NOT_THERE = {
+    "folder": "",
+    "generation": 0,
+    "state": "removed",
+    "progress": {"done": 0, "total": 0},
+    "left_s": None,
+    "rounds": 0,
+    "federation": False,
+    "sessions": [],
+    "report": False,
+    "tracks": [],
+}
+"""What a tab is told of a run that is not among the runs of the folder."""
 Answer = TypeVar("Answer")
 
 
@@ -167,7 +180,7 @@ async def _latest(server: Server, cursors: dict[str, Any]) -> dict[str, Any]:
         try:
             news.append(await server.ask(functools.partial(_told, name=name, cursor=cursor)))
         except FairwaveError as error:
-            news.append({"name": name, "state": "removed", "note": str(error), "tracks": []})
+            news.append({**NOT_THERE, "name": name, "note": str(error)})
     return {"watched": news}
 
 

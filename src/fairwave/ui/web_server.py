@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import secrets
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -19,6 +21,8 @@ from fairwave.ui.web_app import make_app
 
 LEAST_TOKEN = 16
 """Characters of a token of one's own below which somebody might find it by trying."""
+PATIENCE_S = 2.0
+"""Seconds after Ctrl-C in which everything ends by itself, or is ended."""
 PORTS = 20
 """Ports that are tried from the default one on, where nobody asked for a particular one."""
 
@@ -91,6 +95,9 @@ class _Server(uvicorn.Server):
         self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Ctrl-C, or a request to end."""
+        """Ctrl-C, or a request to end. A long table in the making is not waited for: nothing is lost with it."""
         super().handle_exit(sig, frame)
+        give_up = threading.Timer(PATIENCE_S, os._exit, (128 + sig,))
+        give_up.daemon = True
+        give_up.start()
         self._app.state.server.ending.set()

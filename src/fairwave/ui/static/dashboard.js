@@ -36,7 +36,7 @@ function listen(names) {
     said("live", true);
     view.view.take(JSON.parse(event.data));
   };
-  source.onerror = () => said("not connected: is fairwave ui still running?", false);
+  source.onerror = () => said(source.readyState === EventSource.CLOSED ? "refused: open the address that fairwave ui printed" : "not connected: is fairwave ui still running?", false);
 }
 
 function go() {

@@ -4,6 +4,8 @@ import { address, h, show } from "./dom.js";
 import { cellMap } from "./cell_map.js";
 import { deviceTable } from "./device_table.js";
 
+const MOST_KEPT = 200000; // devices, over all rounds that were looked at
+
 export function devicesPanel(name) {
   const scheme = h("select", { id: "scheme", onchange: () => ask() });
   const seed = h("select", { id: "seed", onchange: () => ask() });
@@ -47,8 +49,9 @@ export function devicesPanel(name) {
         if (!kept.has(mark)) {
           const answer = await fetch(wanted);
           if (!answer.ok) return;
-          if (kept.size > 400) kept.clear();
-          kept.set(mark, await answer.json());
+          const values = await answer.json();
+          if (kept.size * values.status.length > MOST_KEPT) kept.clear();
+          kept.set(mark, values);
         }
         if (wanted === asked) draw(kept.get(mark), mark.replace(/&round=.*/, ""));
       }

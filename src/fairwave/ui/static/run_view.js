@@ -59,7 +59,7 @@ function advice(run) {
   const folder = run.folder ?? run.name;
   const ended = run.tracks.filter((track) => track.ended).map((track) => h("p", {}, `${track.scheme} with seed ${track.seed} ended after ${track.rounds} of ${run.rounds} rounds: ${track.ended}.`));
   const words = {
-    removed: ["This run was removed.", "What you see is what was known of it."],
+    removed: run.tracks.length ? ["This run was removed.", "What you see is what was known of it."] : ["There is no such run.", run.note],
     damaged: ["This run is damaged.", run.note],
     interrupted: run.note ? ["This run was interrupted.", run.note] : ["This run is interrupted: nothing writes to it.", null],
   }[run.state];
