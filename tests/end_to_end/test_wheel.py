@@ -24,7 +24,8 @@ def test_a_wheel_runs_elsewhere(tmp_path: Path):
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     starter = [f"cli/starter/{name}" for name in FILES]
-    for needed in ("data/mnist.npz", "scenario/presets/paper.toml", "report/page.html", "py.typed", *starter):
+    data = ("data/mnist.npz", "scenario/presets/paper.toml", "report/page.html", "ui/static/dashboard.js", "py.typed")
+    for needed in (*data, *starter):
         assert f"fairwave/{needed}" in names
     venv.create(tmp_path / "env", with_pip=True)
     binaries = tmp_path / "env" / "bin"

@@ -23,6 +23,7 @@ from fairwave.cli import runs_command as runs
 from fairwave.cli import scenario_command as scenario
 from fairwave.cli import study_command as study
 from fairwave.cli import sweep_command as sweep
+from fairwave.cli import ui_command as ui
 from fairwave.cli.help_texts import WholeSummaries, mend_help
 from fairwave.cli.program_cache import keep_programs
 from fairwave.errors import FairwaveError, OutputError
@@ -46,6 +47,7 @@ app.command("init")(init.init)
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("report")(report.report)
+app.command("ui")(ui.ui)
 app.command("export")(export.export)
 app.command("reproduce")(reproduce.reproduce)
 app.command("audit")(audit.audit)

@@ -123,6 +123,8 @@ def _operational(path: Path, what: str) -> FairwaveError:
 def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
     """Hold a run for writing, for which another program may take so long to let go of it.
 
+    It is tried twice at least, since `is_held` holds the lock too, if only for microseconds.
+
     The lock ends with the process, however that ends. Its file stays: removing it would let two programs lock two files
     of the same name.
     """
@@ -135,7 +137,7 @@ def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
             f"{path}: cannot be written ({error.strerror}); choose a writable folder with --out"
         ) from None
     with handle:
-        end = time.monotonic() + wait_s
+        end = time.monotonic() + max(wait_s, LOOK_AGAIN_S)
         while not (taken := _take(handle)) and time.monotonic() < end:
             time.sleep(LOOK_AGAIN_S)
         if not taken:

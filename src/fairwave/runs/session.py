@@ -8,16 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fairwave.engine.cell import SimulatedCell
 from fairwave.engine.device_map import BEST_HERE, Execution
-from fairwave.engine.round_record import TEST_RMSE, Arrays, as_arrays, ledger_events, mean_of_participants
+from fairwave.engine.round_record import TEST_RMSE, as_arrays, ledger_events, mean_of_participants
 from fairwave.errors import StoreError
 from fairwave.plugins import load_plugins
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.background import in_background
 from fairwave.runs.database import locked
+from fairwave.runs.energy_so_far import EnergySoFar
 from fairwave.runs.experiment import CompletedRound, Experiment, run_rounds
 from fairwave.runs.folder import holds_run, is_federation, last_command, make_folder, planned, refuse_federation
 from fairwave.runs.history import session_now
@@ -172,7 +171,7 @@ def _run_track(store: RunStore, experiment: Experiment, track: Track, watch: Wat
     first, checkpoint = store.summary(track).rounds, store.checkpoint(track)
     state = None if checkpoint is None else unpack_state(checkpoint, like=cell.start())
     announce(TrackAssignment(track, first, order.rounds, checkpoint))
-    energy = _Energy(order.scenario.cell.num_devices)
+    energy = EnergySoFar(order.scenario.cell.num_devices)
     for stored in store.records(track):
         energy.add(stored)
     watch(TrackProgress(track, first))
@@ -188,7 +187,7 @@ def _keep(
     track: Track,
     cell: SimulatedCell,
     done: CompletedRound,
-    energy: _Energy,
+    energy: EnergySoFar,
     watch: Watch,
     calls: CallbackCalls,
 ) -> None:
@@ -202,20 +201,3 @@ def _keep(
     rmse = float(arrays[TEST_RMSE]) if TEST_RMSE in arrays else None
     watch(TrackProgress(track, done.round_index + 1, loss, accuracy, energy.std_j(), rmse))
     calls.round(round_values(arrays, done.round_index + 1, mode_of(cell.scenario.privacy)))
-
-
-class _Energy:
-    """Mean energy of each device's uploads so far."""
-
-    def __init__(self, num_devices: int) -> None:
-        self._total_j, self._uploads = np.zeros(num_devices), np.zeros(num_devices)
-
-    def add(self, arrays: Arrays) -> None:
-        uploaded = arrays["participating"] & ~arrays["outage"]
-        self._total_j += np.where(uploaded, arrays["energy_j"], 0.0)
-        self._uploads += uploaded
-
-    def std_j(self) -> float:
-        """Std over the devices that have uploaded at all."""
-        known = self._uploads > 0
-        return float(np.std(self._total_j[known] / self._uploads[known])) if known.any() else float("nan")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,7 @@ from fairwave.errors import OutputError, StoreError
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.privacy.ledger import event as ledger_event
 from fairwave.runs import store as store_module
-from fairwave.runs.database import FILE, locked
+from fairwave.runs.database import FILE, LOCK, is_held, locked
 from fairwave.runs.folder import holds_run
 from fairwave.runs.history import Session
 from fairwave.runs.order import Order, Track
@@ -97,6 +99,22 @@ def places(size: int) -> list[tuple[int, int]]:
     return single + [
         (start, length) for length in (16, 512, 4096, 20_000) for start in range(0, size, max(1_500, length))
     ]
+
+
+def test_a_program_that_only_looks_keeps_no_writer_out(tmp_path: Path):
+    """`is_held` holds the lock for a moment: a writer that starts in just that moment tries again."""
+    with locked(tmp_path):
+        pass
+    with (tmp_path / LOCK).open("rb") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        release = threading.Timer(0.03, fcntl.flock, (looking, fcntl.LOCK_UN))
+        release.start()
+        with locked(tmp_path):
+            assert is_held(tmp_path)
+        release.join()
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        with pytest.raises(StoreError, match="another fairwave"), locked(tmp_path):
+            pass
 
 
 @pytest.mark.parametrize("sealed", [True, False])
