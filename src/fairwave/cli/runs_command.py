@@ -95,8 +95,9 @@ def rm(
 
 def _remove_ours(folder: Path) -> list[str]:
     """Remove what fairwave writes, and the folder if nothing else is in it; the names of what stays."""
-    from fairwave.report.page import FIGURES
     from fairwave.report.page import FILE as PAGE
+    from fairwave.report.static_figures import FIGURES
+    from fairwave.report.table_files import FOLDER as TABLES
     from fairwave.runs.database import FILE, LOCK
     from fairwave.runs.folder import DEVICES, LOG, LOGS, MODELS, SECRET
     from fairwave.runs.salt import FILE as SALT
@@ -105,16 +106,17 @@ def _remove_ours(folder: Path) -> list[str]:
     with (folder / FILE).open("rb") as stream:
         if stream.read(15) not in (b"SQLite format 3", b""):
             raise StoreError(f"{folder / FILE}: not a run of fairwave; remove it by hand if you want to")
-    figures = folder / FIGURES
+    figures, tables = folder / FIGURES, folder / TABLES
     ours = [folder / name for name in (FILE, f"{FILE}-journal", SEAL, SALT, PAGE, LOCK)]
-    ours += [path for form in ("svg", "pdf") for path in figures.glob(f"*.{form}")]
+    ours += [path for form in ("svg", "pdf", "csv") for path in figures.glob(f"*.{form}")]
+    ours += [path for form in ("csv", "tex") for path in tables.glob(f"*.{form}")]
     ours += [folder / LOG, *folder.glob(f"{LOG}.[1-9]"), folder / SECRET, *folder.glob("asked-*.json")]
     for path in ours:
         path.unlink(missing_ok=True)
     for place in (folder / name for name in (DEVICES, MODELS, LOGS)):
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place)
-    for place in (figures, folder):
+    for place in (figures, tables, folder):
         if place.is_dir() and not place.is_symlink() and not any(place.iterdir()):
             place.rmdir()
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
