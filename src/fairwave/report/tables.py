@@ -7,7 +7,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-_NUMBER = re.compile(r"[-+]?(\d|infinite$|no value$)")
+_NUMBER = re.compile(r"[-+]?(\d|infinite$|no value$|none proved$)")
 
 
 @dataclasses.dataclass(frozen=True)
