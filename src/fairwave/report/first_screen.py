@@ -5,13 +5,18 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import html
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from fairwave.metrics.intervals import Interval
 from fairwave.report.run_summary import RunSummary, SchemeSummary
-from fairwave.report.style import counted, energy_text, percent_text, points_text
+from fairwave.report.style import change_text, counted, energy_text, percent_text, points_text
 from fairwave.report.verdict import verdict
+
+MOST_NOTES = 3
+"""Tracks that are told of one by one; the list of runs and the tables have all."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +36,8 @@ def first_screen(run: RunSummary, described: Mapping[str, object], notes: Sequen
         + "</dd></div>"
         for tile in tiles(run)
     )
-    warnings = "".join(f'<p class="warning">{html.escape(note)}</p>' for note in notes)
+    shown = [*notes[:MOST_NOTES], *([f"and {len(notes) - MOST_NOTES} more"] if notes[MOST_NOTES:] else [])]
+    warnings = "".join(f'<p class="warning">{html.escape(note)}</p>' for note in shown)
     return (
         f'<p class="verdict">{html.escape(verdict(run))}</p><dl class="tiles">{cells}</dl>{warnings}'
         f'<p class="quiet">{html.escape(circumstances(run, described))}</p>'
@@ -43,24 +49,7 @@ def tiles(run: RunSummary) -> list[Tile]:
     own = run.of(run.subject)
     found = [_tested(run, own)]
     if not math.isnan(own.energy_j.mean):
-        spent, spread = own.energy_j, own.energy_std_j
-        against = run.against
-        found.append(
-            Tile(
-                "Mean energy per device and round",
-                energy_text(spent.mean),
-                [*_ends(spent, energy_text), *_change(run, "energy_j", None if against is None else against.energy)],
-            )
-        )
-        if run.devices > 1:
-            change = None if against is None else against.energy_std
-            found.append(
-                Tile(
-                    "Spread of energy across devices (std)",
-                    energy_text(spread.mean),
-                    [*_ends(spread, energy_text), *_change(run, "energy_std_j", change)],
-                )
-            )
+        found += _energy(run, own)
     others = [f"{each.scheme}: {each.rounds}" for each in run.schemes if each.scheme != run.subject]
     found.append(Tile("Rounds done", own.rounds, others[:3] + ([f"and {len(others) - 3} more"] if others[3:] else [])))
     found.append(_epsilon(run, own))
@@ -71,9 +60,21 @@ def circumstances(run: RunSummary, described: Mapping[str, object]) -> str:
     """When it ran, on how many devices, with which seeds and schemes, by which command."""
     schemes = ", ".join(each.scheme for each in run.schemes)
     seeds = "one seed, so no intervals" if run.seeds == 1 else f"{run.seeds} seeds; intervals are 95 %, over seeds"
-    parts = [counted(run.devices, "device"), seeds, f"schemes: {schemes}"]
+    parts = [*_data(described), counted(run.devices, "device"), seeds, f"schemes: {schemes}"]
     command = f" Made by: {described['command']}." if described.get("command") else ""
     return f"{date_text(str(described.get('begun', '')))}{'; '.join(parts)}.{command}"
+
+
+def _data(described: Mapping[str, object]) -> Iterator[str]:
+    """The data set and the model, where a stored scenario tells them."""
+    if described.get("scenario"):
+        scenario = json.loads(str(described["scenario"]))
+        source, model = (
+            scenario.get(group, {}).get(name) for group, name in (("data", "source"), ("learning", "model"))
+        )
+        if source and model:
+            yield f"data: {Path(str(source)).name}"
+            yield f"model: {model}"
 
 
 def date_text(begun: str) -> str:
@@ -88,7 +89,18 @@ def _tested(run: RunSummary, own: SchemeSummary) -> Tile:
     name, number = ("Test RMSE", _error) if run.classes is None else ("Test accuracy", percent_text)
     value = "not tested yet" if math.isnan(own.tested.mean) else number(own.tested.mean)
     difference = None if run.against is None else run.against.tested
-    return Tile(name, value, [*_ends(own.tested, number), *_change(run, "tested", difference)])
+    return Tile(name, value, [*_ends(run, own.tested, number), *_change(run, "tested", difference)])
+
+
+def _energy(run: RunSummary, own: SchemeSummary) -> Iterator[Tile]:
+    """What devices spend, and, where there are several, how unevenly."""
+    against = run.against
+    changes = (None, None) if against is None else (against.energy, against.energy_std)
+    shown = [("Mean energy per device and round", "energy_j", changes[0])]
+    shown += [("Spread of energy across devices (std)", "energy_std_j", changes[1])] if run.devices > 1 else []
+    for title, name, change in shown:
+        value: Interval = getattr(own, name)
+        yield Tile(title, energy_text(value.mean), [*_ends(run, value, energy_text), *_change(run, name, change)])
 
 
 def _epsilon(run: RunSummary, own: SchemeSummary) -> Tile:
@@ -102,10 +114,10 @@ def _error(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _ends(value: Interval, number: Callable[[float], str]) -> Iterator[str]:
+def _ends(run: RunSummary, value: Interval, number: Callable[[float], str]) -> Iterator[str]:
     """The interval, or that there is one seed and hence none."""
     if value.count == 1:
-        yield "one seed"
+        yield "one seed" if run.seeds == 1 else f"one of {run.seeds} seeds"
     elif value.count > 1:
         yield f"{number(value.low)} to {number(value.high)} ({value.count} seeds)"
 
@@ -121,7 +133,7 @@ def _change(run: RunSummary, name: str, change: Interval | None) -> Iterator[str
         return
     points = name == "tested" and run.classes is not None
     text = percent_text if points else _error if name == "tested" else energy_text
-    said = points_text(change.mean) if points else f"{change.mean:+.1f} %"
+    said = points_text(change.mean) if points else change_text(change.mean)
     against = run.against
     if against is not None and against.uneven:
         fewest, most = against.rounds

@@ -82,7 +82,7 @@ def joint_verdict(runs: Sequence[RunReport]) -> str:
         name, least = min(spending, key=lambda each: each[1].energy_j.mean)
         clauses.append(f"{name} spends the least energy ({energy_text(least.energy_j.mean)} per device and round)")
         name, even = min(spending, key=lambda each: each[1].energy_std_j.mean)
-        clauses.append(f"{name} spreads it most evenly (std {energy_text(even.energy_std_j.mean)})")
+        clauses.append(f"and {name} spreads it most evenly (std {energy_text(even.energy_std_j.mean)})")
     single = [name for name, run in summaries if run.seeds == 1]
     unfinished = [name for name, run in summaries for each in run.schemes if any(s.is_unfinished for s in each.states)]
     notes = [f"one seed in {', '.join(single)}, so that chance is not ruled out"] if single else []
@@ -111,7 +111,7 @@ def _numbers(scheme: SchemeSummary, run: RunSummary) -> tuple[str, ...]:
     seeds = sum(state.rounds > 0 for state in scheme.states)
     spent = [with_interval(each, digits, 1e3) for each, digits in ((scheme.energy_j, 1), (scheme.energy_std_j, 2))]
     return (
-        scheme.rounds,
+        scheme.rounds + (", unfinished" if any(state.is_unfinished for state in scheme.states) else ""),
         str(seeds),
         accuracy,
         error,

@@ -51,6 +51,11 @@ def percent_interval(share: Interval) -> str:
     return percent_text(share.mean) + ends
 
 
+def change_text(per_cent: float) -> str:
+    """A change with its sign; never -100 %, which would leave nothing at all."""
+    return "more than -99.9 %" if per_cent < -99.95 else f"{per_cent:+.1f} %"
+
+
 def points_text(difference: float) -> str:
     """A difference of shares in percentage points."""
     return f"{100.0 * difference:+.1f} points"
@@ -59,6 +64,6 @@ def points_text(difference: float) -> str:
 def energy_text(energy_j: float) -> str:
     """An energy with three digits, in J or mJ; what is next to nothing is told as that."""
     if abs(energy_j) < 1e-6:
-        return "0 mJ" if energy_j == 0.0 else "below 0.001 mJ"
+        return "0 mJ" if energy_j == 0.0 else "< 0.001 mJ"
     value, unit = (energy_j, "J") if abs(energy_j) >= 1.0 else (energy_j * 1e3, "mJ")
     return f"{value:.0f} {unit}" if abs(value) >= 99.95 else f"{value:#.3g} {unit}"

@@ -12,6 +12,8 @@ from fairwave.report.style import counted, energy_text, percent_interval, percen
 GUESSING = 1.5
 """An accuracy below so many times that of guessing is close to it."""
 NOT_CLEARLY = "not clearly more or less"
+MOST_TOLD = 3
+"""Schemes with missing rounds that are named."""
 MANY_TIMES = 100.0
 """A rise by more than so many per cent is told as a factor."""
 
@@ -33,17 +35,15 @@ def _opening(run: RunSummary, own: SchemeSummary) -> str:
     if shown:
         told = [each for each in run.schemes if each.scheme == run.subject or each in shown]
         far = ", ".join(
-            f"{each.scheme} has done {each.rounds} rounds" if each.begun else _unborn(each) for each in told
+            f"{each.scheme} has done {each.rounds} rounds" if each.begun else f"{each.scheme} has not begun"
+            for each in told[:MOST_TOLD]
         )
+        far += f" and {len(told) - MOST_TOLD} more schemes" if told[MOST_TOLD:] else ""
         return f"This run is not finished ({far}): so far, with {seeds}, "
     ended = next((state.why_ended for state in own.states if state.ended_early), "")
     if ended:
         return f"After {own.rounds} rounds with {seeds}, where it ended because {ended}, "
     return f"After {counted(own.states[0].asked, 'round')} with {seeds}, "
-
-
-def _unborn(scheme: SchemeSummary) -> str:
-    return f"{scheme.scheme} has not begun"
 
 
 def _learned(run: RunSummary, own: SchemeSummary) -> str:
