@@ -107,7 +107,8 @@ def _epsilon(run: RunSummary, own: SchemeSummary) -> Tile:
     beside = []
     if run.base is not None and run.of(run.base).begun:
         beside = [f"{run.base}: {run.of(run.base).proved.brief()}"]
-    return Tile("Proved epsilon", own.proved.brief(), [*own.proved.notes(), *beside])
+    value = f"{'' if own.proved.epsilon is None else 'epsilon '}{own.proved.brief()}"
+    return Tile("Proved privacy", value, [*own.proved.notes(), *beside])
 
 
 def _error(value: float) -> str:

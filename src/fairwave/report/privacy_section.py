@@ -41,9 +41,9 @@ def privacy_section(account: RunAccount, results: xr.Dataset) -> list[Piece]:
     return [
         f"<p>Mode '{html.escape(account.scenario.privacy.mode)}'.</p>",
         sentences,
-        Sheet("epsilon", "Who could learn what", audiences, heads, rows),
+        Sheet("exposures", "Who could learn what", audiences, heads, rows),
         *(f"<p>{html.escape(line)}.</p>" for line in account.unfinished),
-        *([Sheet("epsilon-devices", "Device by device", "", _DEVICE_HEADS, devices)] if devices else []),
+        *([Sheet("exposures-by-device", "Device by device", "", _DEVICE_HEADS, devices)] if devices else []),
         *_attack(results),
     ]
 

@@ -16,6 +16,8 @@ from fairwave.report.style import COLOURS, LIMITS_COLOUR, LIMITS_LABEL, MARKERS,
 FIGURES = "figures"
 """The folder of figures beside a page."""
 FORMATS = ("svg", "pdf")
+_STYLES = ("-", "--", ":", "-.")
+"""Lines of equal colour, where there are more than colours, differ in these, as on the page."""
 _STILL = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
@@ -77,10 +79,11 @@ def _draw(axis: Any, panel: Panel) -> None:
     points = max(line.x.size for line in panel.series)
     for index, line in enumerate(panel.series):
         colour = COLOURS[index % len(COLOURS)]
-        look = {"color": colour, "linewidth": 1.3, "label": line.label}
+        style = _STYLES[index // len(COLOURS) % len(_STYLES)]
+        look = {"color": colour, "linewidth": 1.3, "label": line.label, "linestyle": style}
         if not panel.over_rounds:
             look |= {"marker": MARKERS[index % len(MARKERS)], "markersize": 3.5 if points <= 50 else 1.0}
-            look["linestyle"] = "-" if panel.joined else "none"
+            look["linestyle"] = style if panel.joined else "none"
             ends = line.ends()
             bars = None if ends is None else np.abs(np.stack(ends) - line.y)
             axis.errorbar(line.x, line.y, yerr=bars, capsize=2, elinewidth=0.8, **look)

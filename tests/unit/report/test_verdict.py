@@ -64,7 +64,7 @@ def test_one_seed_with_a_benchmark():
         f"-{less:.1f} % against max_power",
     )
     assert said["Rounds done"] == ("12 of 12", "max_power: 12 of 12")
-    assert said["Proved epsilon"][0] == "none proved"
+    assert said["Proved privacy"][0] == "none proved"
 
 
 def test_several_seeds_call_nothing_a_difference_that_their_interval_does_not_show():
