@@ -69,8 +69,8 @@ def write(
     from fairwave.cli.run_reading import read_report
     from fairwave.report.joint_section import joint_verdict
     from fairwave.report.page import write_report
+    from fairwave.report.run_verdict import verdict
     from fairwave.report.static_figures import FIGURES
-    from fairwave.report.verdict import verdict
 
     reports = [read_report(name, run, path_loss) for name, run in runs]
     path = write_report(reports, folder)

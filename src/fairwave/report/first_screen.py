@@ -12,8 +12,8 @@ from pathlib import Path
 
 from fairwave.metrics.intervals import Interval
 from fairwave.report.run_summary import RunSummary, SchemeSummary
+from fairwave.report.run_verdict import verdict
 from fairwave.report.style import change_text, counted, energy_text, percent_text, points_text
-from fairwave.report.verdict import verdict
 
 MOST_NOTES = 3
 """Tracks that are told of one by one; the list of runs and the tables have all."""
@@ -73,7 +73,7 @@ def _data(described: Mapping[str, object]) -> Iterator[str]:
             scenario.get(group, {}).get(name) for group, name in (("data", "source"), ("learning", "model"))
         )
         if source and model:
-            yield f"data: {Path(str(source)).name}"
+            yield f"Data: {Path(str(source)).name}"
             yield f"model: {model}"
 
 

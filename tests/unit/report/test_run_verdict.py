@@ -16,8 +16,8 @@ from fairwave.report.joint_section import joint_panels, joint_sheet, joint_verdi
 from fairwave.report.privacy_account import run_account
 from fairwave.report.proved_epsilon import proved_epsilon
 from fairwave.report.run_summary import RunSummary, summarise
+from fairwave.report.run_verdict import verdict
 from fairwave.report.section import RunReport
-from fairwave.report.verdict import verdict
 from fairwave.scenario.loading import load_scenario
 from tests.made_up_results import DIMS, made_up_results
 from tests.statements import made_up
