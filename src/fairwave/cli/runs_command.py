@@ -153,8 +153,8 @@ def rm(
 def _remove_ours(folder: Path) -> list[str]:
     """Remove what fairwave writes, and the folder if nothing else is in it; the names of what stays."""
     from fairwave.report.page import FILE as PAGE
+    from fairwave.report.sheet_files import FOLDER as TABLES
     from fairwave.report.static_figures import FIGURES
-    from fairwave.report.table_files import FOLDER as TABLES
     from fairwave.runs.database import FILE, LOCK
     from fairwave.runs.folder import DEVICES, LOG, LOGS, MODELS, SECRET
     from fairwave.runs.salt import FILE as SALT

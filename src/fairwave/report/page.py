@@ -15,9 +15,9 @@ from fairwave.report.figure_data import Panel
 from fairwave.report.joint_section import joint_part, joint_verdict
 from fairwave.report.plotly_script import plotly_script
 from fairwave.report.section import Part, RunReport, opening, parts, section, sheets_of
+from fairwave.report.sheet_files import FOLDER as TABLES
+from fairwave.report.sheet_files import write_figure_data, write_sheets
 from fairwave.report.static_figures import FIGURES, write_figures
-from fairwave.report.table_files import FOLDER as TABLES
-from fairwave.report.table_files import write_figure_data, write_sheets
 
 FILE = "report.html"
 CONCLUSIONS = "conclusions"

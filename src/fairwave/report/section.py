@@ -25,8 +25,8 @@ from fairwave.report.paper_setting import is_beside_paper
 from fairwave.report.privacy_section import privacy_section
 from fairwave.report.rare_data_section import rare_data_section
 from fairwave.report.run_summary import RunSummary, summarise
+from fairwave.report.sheet_files import FOLDER
 from fairwave.report.static_figures import FIGURES
-from fairwave.report.table_files import FOLDER
 from fairwave.report.tables import Piece, Sheet, pieces_html
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from fairwave.report.proved_epsilon import ProvedEpsilon
 from fairwave.report.run_differences import cautions, order_differences, result_rows, scenario_differences
 from fairwave.report.run_list import list_heads, scheme_lines
 from fairwave.report.run_summary import RunSummary, SchemeSummary
-from fairwave.report.table_files import sheet_latex, write_figure_data, write_sheets
+from fairwave.report.sheet_files import sheet_latex, write_figure_data, write_sheets
 from fairwave.report.tables import Sheet, sheet_html
 from fairwave.report.text_table import text_table
 from fairwave.runs.order import Order
