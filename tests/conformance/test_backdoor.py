@@ -15,6 +15,7 @@ from fairwave.learning.model import flat_rows
 from fairwave.learning.models import model_of
 from fairwave.report.cheating_section import cheating_section
 from fairwave.report.run_table import run_table
+from fairwave.report.tables import pieces_html
 from fairwave.runs.order import Order
 from fairwave.scenario.cheating_parameters import Adversary
 from tests.builders import clusters, clusters_cell, clusters_scenario, rounds_of
@@ -125,10 +126,10 @@ def test_results_and_reports_show_it():
     results = fairwave.simulate(scenario, ["no_privacy"], rounds=2, data=clusters()).results
     values = results["backdoor_success"].values
     assert values.shape == (1, 1, 2) and np.isnan(values[0, 0, 0]) and 0.0 <= values[0, 0, 1] <= 1.0
-    assert "backdoor at the end" in cheating_section(results)
+    assert "backdoor at the end" in pieces_html(cheating_section(results))
     assert "backdoor" in run_table(results).renderables[0].heads
     without = results.drop_vars("backdoor_success")
-    assert "backdoor at the end" not in cheating_section(without)
+    assert "backdoor at the end" not in pieces_html(cheating_section(without))
     assert "backdoor" not in run_table(without).renderables[0].heads
 
 

@@ -49,7 +49,7 @@ def test_the_same_command_again_says_done_and_changes_nothing(done, cli):
     before = (done / FILE).read_bytes()
     said = cli("run", "small", *TINY, "--rounds", 3, "--seeds", "0..1", "--out", done)
     assert said.code == 0 and f"already done: {done}" in said.out
-    assert "std of device energy against max_power" in said.out
+    assert "the paper's headlines" not in said.out  # three rounds of another cell
     assert cli("resume", done).code == 0
     assert (done / FILE).read_bytes() == before
 
@@ -88,7 +88,19 @@ def test_exports_agree(done, cli, tmp_path):
 
 def test_list_show_rm(done, cli, tmp_path):
     said = cli("runs", "list", "--in", done.parent)
-    assert said.out.strip() == f"{done}: done; proposed, max_power; seeds 0, 1"
+    head, run, *schemes = said.out.splitlines()[:4]
+    assert head.split() == ["scheme", "rounds", "accuracy", "energy", "(mJ)", "spread", "(mJ)", "epsilon"]
+    assert re.fullmatch(rf"{re.escape(str(done))}: done; \d{{4}}-\d\d-\d\d; 2 seeds", run)
+    stored = results(done, cli, tmp_path)
+    for line, scheme in zip(schemes, ("proposed", "max_power"), strict=True):
+        name, *rounds, accuracy, _, energy, spread, proved = line.split()
+        means = stored["energy_j"].sel(scheme=scheme).mean("round")
+        assert (name, " ".join(rounds), proved) == (scheme, "3 of 3", "none")
+        tested = 100 * stored["test_accuracy"].sel(scheme=scheme)[:, -1].mean()
+        assert float(accuracy) == pytest.approx(float(tested), abs=0.051)
+        assert float(energy) == pytest.approx(1e3 * float(means.mean()), abs=0.051)
+        assert float(spread) == pytest.approx(1e3 * float(means.std("device").mean()), abs=0.0051)
+        assert len(line) <= 80
     shown = cli("runs", "show", done)
     assert "command: " in shown.out and "[radio]" in shown.out and "max_power" in shown.out
     assert cli("runs", "list", "--in", tmp_path).out.startswith("no runs in")
@@ -194,6 +206,67 @@ def test_ctrl_c_is_safe_and_says_how_to_go_on(done, cli, tmp_path):
     ours = results(folder, cli, tmp_path).isel(round=0).sel(scheme=["proposed"], seed=[0])
     theirs = results(done, cli, tmp_path).isel(round=0).sel(scheme=["proposed"], seed=[0])
     np.testing.assert_array_equal(ours["loss"], theirs["loss"])
+
+
+@pytest.mark.slow
+def test_a_run_that_was_cut_short_is_marked_and_reported_without_warnings(done, cli, tmp_path):
+    """The first scheme is done, the second has begun, and the second seed has not."""
+    folder = tmp_path / "run"
+    command = [sys.executable, "-m", "fairwave"]
+    asked = ["run", "small", *TINY, "--rounds", "150", "--seeds", "0,1", "--out", str(folder)]
+    going = subprocess.Popen([*command, *asked], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert going.stderr is not None
+    while "max_power, seed 0, round 1:" not in going.stderr.readline():
+        assert going.poll() is None
+    os.kill(going.pid, signal.SIGINT)
+    going.communicate(timeout=60)
+    listed = cli("runs", "list", "--in", tmp_path).out
+    stored = int(re.search(r"max_power +0 to (\d+) of 150 \*", listed)[1])
+    assert 0 < stored < 150 and re.search(r"proposed +0 to 150 of 150 \*", listed)
+    shown = cli("runs", "show", folder).out
+    assert f"max_power with seed 0 is not finished: {stored} of 150 rounds (interrupted, or still running)" in shown
+    assert "max_power with seed 1 is not finished: 0 of 150 rounds" in shown
+    assert f"max_power ({stored} of 150 rounds)" in shown
+    said = subprocess.run([*command, "report", str(folder)], capture_output=True, text=True, check=False)
+    assert said.returncode == 0 and said.stderr == "", said.stderr
+    assert said.stdout.startswith(
+        "This run is not finished (proposed has done 0 to 150 of 150 rounds, max_power has done 0"
+    )
+    assert (folder / "report.html").read_text("utf-8").count(f"max_power ({stored} of 150 rounds)") >= 4
+    compared = cli("runs", "compare", done, folder).out
+    assert re.search(r"rounds asked for +3 +150", compared) and "Rounds are missing" in compared
+    assert "learning.batch_size" not in compared and max(map(len, compared.splitlines())) <= 80
+
+
+def test_runs_share_a_page_that_opens_in_a_browser(done, cli, tmp_path, monkeypatch):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / FILE).write_bytes((done / FILE).read_bytes())
+    asked: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda address: not asked.append(address))
+    said = cli("report", done, copy, "--out", tmp_path / "both", "--open")
+    assert said.code == 0 and said.out.startswith("Of 2 runs, ")
+    assert asked == [(tmp_path / "both" / "report.html").as_uri()]
+    rows = (tmp_path / "both" / "tables" / "joint.csv").read_text("utf-8").splitlines()
+    assert [row.split(",")[:3] for row in rows[1:]] == [
+        [name, scheme, "3 of 3"] for name in ("tiny", "copy") for scheme in ("proposed", "max_power")
+    ]
+    page = (tmp_path / "both" / "report.html").read_text("utf-8")
+    assert "copy: proposed" in page and page.count('class="verdict"') == 3
+    assert (tmp_path / "both" / "figures" / "joint-figure-1.svg").exists()
+    compared = cli("runs", "compare", done, copy).out
+    assert compared.startswith("the scenarios, rounds and seeds are equal") and "+0.0 %" in compared
+
+
+def test_a_removed_run_leaves_no_report_behind(done, cli, tmp_path, monkeypatch):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / FILE).write_bytes((done / FILE).read_bytes())
+    monkeypatch.setattr("webbrowser.open", lambda address: False)
+    said = cli("report", copy, "--open")
+    assert said.code != 0 and "no browser could be started" in said.err and said.err.count("\n") == 1
+    assert (copy / "tables" / "energy.tex").exists() and (copy / "figures" / "figure-1.csv").exists()
+    assert cli("runs", "rm", copy, "--yes").code == 0 and not copy.exists()
 
 
 def test_progress_is_told_line_by_line_where_there_is_no_terminal(cli, tmp_path):

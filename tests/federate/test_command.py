@@ -44,7 +44,7 @@ def test_in_one_process(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
     assert report.code == 0
     page = (folder / "report.html").read_text("utf-8")
     assert "<h3>Federation</h3>" in page
-    assert "Membership inference</h4>" not in page
+    assert "Membership inference</h3>" not in page
     export = fairwave(capsys, monkeypatch, "export", str(folder), "--to", "results.nc")
     assert export.code == 0
     import xarray as xr

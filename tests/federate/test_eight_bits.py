@@ -18,6 +18,7 @@ from fairwave.federate.sent_values import received, sent_form
 from fairwave.federate.setup import device_client
 from fairwave.learning.rounding import NOT_FINITE, rounded
 from fairwave.report.federation_section import federation_section
+from fairwave.report.tables import pieces_html
 from fairwave.runs.faults import Fault
 from fairwave.runs.open_run import open_run
 from fairwave.runs.order import Order
@@ -146,6 +147,6 @@ def test_plans_charge_what_is_sent(preset: str, overrides: tuple[str, ...], tmp_
         ratio[bits] = held["uplink_bytes"] / held["planned_uplink_bytes"]
     assert (np.abs(ratio[8] - 1.0) < 0.15).all()
     assert (ratio[32] > 3.9).all()
-    page = federation_section(open_run(tmp_path / "8").results)
+    page = pieces_html(federation_section(open_run(tmp_path / "8").results))
     assert "on the wire (bytes), mean" in page
     assert f">{ratio[8].mean():.2f}</td>" in page

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairwave.cli.scenario_command import Plugins
-from fairwave.errors import ArgumentError
+from fairwave.errors import ArgumentError, OutputError
 
 if TYPE_CHECKING:
     from fairwave.report.figure_data import PathLossAxis
-    from fairwave.report.section import RunReport
 
 
 class PathLoss(enum.StrEnum):
@@ -32,14 +31,20 @@ def report(
         PathLoss,
         typer.Option(help="Axis of figures 2 to 4: plain dB, or the devices' places from 0 to 1 as in the paper."),
     ] = PathLoss.DB,
+    in_browser: Annotated[bool, typer.Option("--open", show_default=False, help="Show it in a browser.")] = False,
     plugins: Plugins = None,
 ) -> None:
-    """Write one HTML page that opens offline, and its figures as SVG and PDF.
+    """Write one HTML page that opens offline, its figures as SVG, PDF and CSV, and its tables as CSV and LaTeX.
 
-    RUN is the folder of a run; several runs share a page. The page has the paper's figures 1 to 4, all
-    that it states beside ours against every benchmark of the run, the scenario, versions, and what may be concluded.
+    RUN is the folder of a run. The page says what happened in one sentence, then shows figures, tables, the scenario
+    and what is proved about privacy; a run of the paper's setting with ten rounds or more is held against what the
+    paper publishes. Several runs are first shown together, in one table and in figures with the lines of all.
 
-    Example:  fairwave report runs/paper
+    Examples:
+
+      fairwave report runs/paper --open
+
+      fairwave report runs/paper runs/fair --out both
     """
     from fairwave.plugins import load_plugins
 
@@ -51,31 +56,25 @@ def report(
         [(name, run) for name, run in zip(names, runs, strict=True)],
         out or (runs[0] if len(runs) == 1 else Path("report")),
         path_loss.value,
+        in_browser=in_browser,
     )
 
 
-def write(runs: list[tuple[str, Path]], folder: Path, path_loss: PathLossAxis = "db") -> None:
-    """Write the report of some runs and say where it is."""
-    from fairwave.report.page import FIGURES, write_report
+def write(
+    runs: list[tuple[str, Path]], folder: Path, path_loss: PathLossAxis = "db", *, in_browser: bool = False
+) -> None:
+    """Write the report of some runs, say what happened in them, and where it is."""
+    import webbrowser
 
-    path = write_report([_read(name, run, path_loss) for name, run in runs], folder)
+    from fairwave.cli.run_reading import read_report
+    from fairwave.report.joint_section import joint_verdict
+    from fairwave.report.page import write_report
+    from fairwave.report.run_verdict import verdict
+    from fairwave.report.static_figures import FIGURES
+
+    reports = [read_report(name, run, path_loss) for name, run in runs]
+    path = write_report(reports, folder)
+    typer.echo(verdict(reports[0].summary()) if len(reports) == 1 else joint_verdict(reports))
     typer.echo(f"report: {path}   (figures: {path.parent / FIGURES})")
-
-
-def _read(name: str, folder: Path, path_loss: PathLossAxis) -> RunReport:
-    from fairwave.privacy.ledger import with_unfinished
-    from fairwave.report.figure_data import panels
-    from fairwave.report.privacy_account import run_account
-    from fairwave.report.privacy_history import epsilon_panels
-    from fairwave.report.section import RunReport
-    from fairwave.runs.session import ended_early, results
-    from fairwave.runs.store import RunStore
-    from fairwave.scenario.show import to_toml
-
-    store = RunStore(folder)
-    dataset, toml = results(store), to_toml(store.order.scenario)
-    scenario, notes = store.order.scenario, ended_early(store)
-    ledgers, unfinished = store.ledgers(), store.unfinished()
-    store.close()
-    figures = [*panels(dataset, path_loss), *epsilon_panels(scenario.privacy, with_unfinished(ledgers, unfinished))]
-    return RunReport(name, dataset, toml, figures, run_account(scenario, ledgers, unfinished), notes)
+    if in_browser and not webbrowser.open(path.resolve().as_uri()):
+        raise OutputError(f"--open: no browser could be started; open {path} yourself")

@@ -20,8 +20,12 @@ class Interval:
     count: int
 
 
-def interval(values: ArrayLike) -> Interval:
-    """Student's interval for the mean of independent values; those that are not finite are left out."""
+def interval(values: ArrayLike, least: float = -np.inf, most: float = np.inf) -> Interval:
+    """Student's interval for the mean of independent values; those that are not finite are left out.
+
+    Where values cannot be below `least`, or are between `least` and `most`, the interval is taken on the scale of the
+    logarithm, or of the log-odds, around the mean (the delta method), so that it never leaves that range.
+    """
     finite = np.asarray(values, dtype=np.float64).ravel()
     finite = finite[np.isfinite(finite)]
     if finite.size == 0:
@@ -32,7 +36,24 @@ def interval(values: ArrayLike) -> Interval:
     from scipy.special import stdtrit  # scipy.stats has it too, and takes a second to import
 
     half = float(stdtrit(finite.size - 1, 0.5 + LEVEL / 2)) * float(finite.std(ddof=1)) / finite.size**0.5
-    return Interval(mean, mean - half, mean + half, int(finite.size))
+    return Interval(mean, *_ends(mean, half, least, most), int(finite.size))
+
+
+def _ends(mean: float, half: float, least: float, most: float) -> tuple[float, float]:
+    """Both ends of an interval that is so wide to each side on the plain scale, in a range."""
+    if np.isinf(least):
+        return mean - half, mean + half
+    if half == 0.0 or not least < mean < most:
+        return mean, mean
+    if np.isinf(most):
+        factor = float(np.exp(half / (mean - least)))
+        return least + (mean - least) / factor, least + (mean - least) * factor
+    from scipy.special import expit, logit
+
+    share = (mean - least) / (most - least)
+    step = half / ((most - least) * share * (1.0 - share))
+    low, high = expit(logit(share) + np.array([-step, step]))
+    return least + (most - least) * float(low), least + (most - least) * float(high)
 
 
 def change_interval(new: ArrayLike, base: ArrayLike) -> Interval:

@@ -65,7 +65,7 @@ def loss_gaps(results: xr.Dataset, base: str) -> dict[GapAveraging, Interval]:
 
 def loss_spreads(results: xr.Dataset, scheme: str) -> dict[SpreadAveraging, Interval]:
     """Std of a scheme's loss across devices, over the rounds that figure 1 shows."""
-    return {how: interval(loss_spread_by_seed(results, scheme, how)) for how in SPREAD_AVERAGING}
+    return {how: interval(loss_spread_by_seed(results, scheme, how), least=0.0) for how in SPREAD_AVERAGING}
 
 
 def loss_spread_by_seed(results: xr.Dataset, scheme: str, how: SpreadAveraging) -> list[float]:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairwave.metrics.intervals import interval
-from fairwave.report.statistics import has_classes, last_value
+from fairwave.report.statistics import has_classes, interval_of, labelled, last_value
 from fairwave.report.style import with_interval
-from fairwave.report.tables import table
+from fairwave.report.tables import Piece, Sheet
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,16 +22,18 @@ _COMPARED = (
 )
 
 
-def cheating_section(results: xr.Dataset) -> str:
+def cheating_section(results: xr.Dataset) -> list[Piece]:
     """A table, or nothing if everybody was honest."""
     cheated = results["cheating"].fillna(0).astype(bool)
     if not bool(cheated.any()):
-        return ""
+        return []
     rows, backdoor = [], ("backdoor at the end",) if "backdoor_success" in results else ()
     for scheme in map(str, results["scheme"].values):
         success = [with_interval(last_value(results["backdoor_success"], scheme)) for _ in backdoor]
-        rows.append((scheme, "cheats", *_means(results, scheme, cheats=True), *success))
-        rows.append(("", "honest", *_means(results, scheme, cheats=False), *("" for _ in backdoor)))
+        rows.append((labelled(results, scheme), "cheats", *_means(results, scheme, cheats=True), *success))
+        rows.append(
+            (labelled(results, scheme), "honest", *_means(results, scheme, cheats=False), *("" for _ in backdoor))
+        )
     heads = ("scheme", "devices", *(title for _, title, _, _ in _compared(results)), "caught (%)", *backdoor)
     caption = (
         "Means over the rounds in which anybody misbehaved, and over the devices that did and did not. Devices differ "
@@ -41,7 +42,7 @@ def cheating_section(results: xr.Dataset) -> str:
         "defence refused the device's update; among the honest, false alarms. Backdoor: share of the marked test "
         "samples that the model takes for the attacker's class, where there is such an attacker."
     )
-    return f'<h3>Does cheating pay?</h3><p class="caption">{caption}</p>{table(heads, rows)}'
+    return [Sheet("cheating", "Does cheating pay?", caption, heads, rows)]
 
 
 def _compared(results: xr.Dataset) -> list[tuple[str, str, float, int]]:
@@ -53,9 +54,9 @@ def _means(results: xr.Dataset, scheme: str, *, cheats: bool) -> list[str]:
     one = results.sel(scheme=scheme)
     cheated = one["cheating"].fillna(0).astype(bool)
     there = (one["participating"] == 1) & cheated.any("device") & (cheated == cheats)
-    shown = [(one[name], scale, digits) for name, _, scale, digits in _compared(results)]
+    shown = [(name, one[name], scale, digits) for name, _, scale, digits in _compared(results)]
     caught = ((one["findings"] > 0) * 1.0).where(one["delivered"] == 1)
     return [
-        with_interval(interval(np.asarray(values.where(there).mean(("round", "device")))), digits, scale)
-        for values, scale, digits in (*shown, (caught, 100.0, 1))
+        with_interval(interval_of(name, np.asarray(values.where(there).mean(("round", "device")))), digits, scale)
+        for name, values, scale, digits in (*shown, ("caught", caught, 100.0, 1))
     ]

@@ -17,10 +17,10 @@ from fairwave.report.agreement_rows import (
     over_seeds,
     write_agreements,
 )
-from fairwave.report.interactive_figures import heat_map_html
-from fairwave.report.page import FIGURES, write_page
+from fairwave.report.heat_tables import heat_map_html
 from fairwave.report.page import FILE as PAGE
-from fairwave.report.static_figures import write_heat_map
+from fairwave.report.page import write_page
+from fairwave.report.static_figures import FIGURES, write_heat_map
 from fairwave.report.tables import sheet_html, table
 
 
@@ -61,9 +61,8 @@ def verdict(rows: Sequence[Agreement], truth: str) -> str:
 
 def _section(rows: Sequence[Agreement], scenario: str) -> str:
     rules, settings, values, texts = _grid(rows, scenario)
-    key = f"contribution-{scenario}"
     sheet = agreement_sheet(rows, scenario)
-    return sheet_html(sheet) + heat_map_html(rules, settings, values, texts, key, "rank correlation")
+    return sheet_html(sheet) + heat_map_html(rules, settings, values, texts, "rank correlation")
 
 
 def _grid(rows: Sequence[Agreement], scenario: str) -> tuple[list[str], list[str], np.ndarray, list[list[str]]]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairwave.metrics.fairness import reward_correlation, worst_share
-from fairwave.metrics.intervals import Interval, change_interval, interval
-from fairwave.report.statistics import has_classes
+from fairwave.metrics.intervals import Interval, change_interval
+from fairwave.report.statistics import has_classes, interval_of, labelled
 from fairwave.report.style import with_interval
-from fairwave.report.tables import table
+from fairwave.report.tables import Piece, Sheet
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,27 +24,28 @@ AFTER_THE_WORST = ("q_fedavg", "afl", "term", "ditto")
 """Schemes that are meant to lower the largest losses."""
 
 
-def device_losses_section(results: xr.Dataset) -> str:
+def device_losses_section(results: xr.Dataset) -> list[Piece]:
     """A table, and a sentence for each scheme that is meant to help the worst off."""
     losses = _last(results, "received_loss")
     if not bool(losses.notnull().any()):  # a federation whose devices keep them to themselves
-        return ""
+        return []
     rows = []
-    for scheme in map(str, results["scheme"].values):
+    schemes = [str(scheme) for scheme in results["scheme"].values]
+    for scheme in schemes:
         each = losses.sel(scheme=scheme).values
         measured = [_over_seeds(np.mean, each), _over_seeds(np.std, each), _worst(each)]
-        rows.append([scheme, *map(with_interval, measured)])
+        rows.append([labelled(results, scheme), *map(with_interval, measured)])
     heads = ["scheme", "mean", "std across devices", "mean of the worst 10 %"]
     caption = f"Loss of the model that each device has, on its own data, over the last {LAST} rounds"
     if has_classes(results):
         heads.append("work and accuracy, correlation")
-        for row in rows:
-            row.append(with_interval(_correlation(results, row[0]), 2))
+        for row, scheme in zip(rows, schemes, strict=True):
+            row.append(with_interval(_correlation(results, scheme), 2))
         caption += (
             "; then Pearson's correlation, over devices, of computing energy with the accuracy of the received copy"
         )
-    sentences = "".join(f"<p>{sentence}</p>" for sentence in comparisons(results))
-    return f'<h3>The devices\' models</h3><p class="caption">{caption}.</p>{table(heads, rows)}{sentences}'
+    sheet = Sheet("device-losses", "The devices' models", f"{caption}.", heads, rows)
+    return [sheet, *(f"<p>{sentence}</p>" for sentence in comparisons(results))]
 
 
 def comparisons(results: xr.Dataset) -> list[str]:
@@ -76,14 +77,16 @@ def _worst_each(losses: np.ndarray) -> np.ndarray:
 
 
 def _worst(losses: np.ndarray) -> Interval:
-    return interval(_worst_each(losses))
+    return interval_of("loss", _worst_each(losses))
 
 
 def _over_seeds(measure: Callable[[np.ndarray], float], losses: np.ndarray) -> Interval:
-    return interval([measure(seed[np.isfinite(seed)]) for seed in losses])
+    known = [seed[np.isfinite(seed)] for seed in losses]
+    return interval_of("loss", [measure(seed) for seed in known if seed.size])
 
 
 def _correlation(results: xr.Dataset, scheme: str) -> Interval:
     work = results["compute_energy_j"].sel(scheme=scheme).mean("round").values
     got = _last(results, "received_accuracy").sel(scheme=scheme).values
-    return interval([reward_correlation(gave, seed) for gave, seed in zip(work, got, strict=True)])
+    each = [reward_correlation(gave, seed) for gave, seed in zip(work, got, strict=True)]
+    return interval_of("correlation", each)

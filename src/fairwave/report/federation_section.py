@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairwave.report.tables import table
+from fairwave.report.statistics import labelled
+from fairwave.report.tables import Piece, Sheet
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -13,48 +14,49 @@ _EXCHANGES = (("gradient", "gradient_fault"), ("update", "update_fault"))
 _TIMES = (("gradient_exchange_s", "gradient exchange"), ("update_exchange_s", "update exchange"), ("round_s", "round"))
 
 
-def federation_section(results: xr.Dataset) -> str:
+def federation_section(results: xr.Dataset) -> list[Piece]:
     """Four tables, or nothing for a simulation."""
     if "update_fault" not in results:
-        return ""
+        return []
     caption = (
         "Devices were processes, and messages went over a network. An answer that came too late, could not be read or "
         "was not what was agreed is not used; its device keeps its copy and its deviation. The access point has no "
         "training data, so that it cannot tell the loss of its own model over all of them."
     )
     faults = _faults(results) or [("", "none", "", "")]
-    return (
-        f'<h3>Federation</h3><p class="caption">{caption}</p>'
-        + table(("scheme", "fault", "answers", "devices"), faults)
-        + table(("scheme", "rounds", "devices in all of them", "in fewest", "in none"), _attendance(results))
-        + table(("scheme", *(f"{title} (s), median" for _, title in _TIMES)), _times(results))
-        + _uplink(results)
-    )
+    attended = ("scheme", "rounds", "devices in all of them", "in fewest", "in none")
+    timed = ("scheme", *(f"{title} (s), median" for _, title in _TIMES))
+    return [
+        Sheet("faults", "Federation", caption, ("scheme", "fault", "answers", "devices"), faults),
+        Sheet("attendance", "Who was there", "", attended, _attendance(results)),
+        Sheet("times", "How long it took", "", timed, _times(results)),
+        *_uplink(results),
+    ]
 
 
-def _uplink(results: xr.Dataset) -> str:
+def _uplink(results: xr.Dataset) -> list[Piece]:
     """What plans charge for uploads beside what arrived; nothing for runs that have not counted."""
     if "uplink_bytes" not in results:
-        return ""
+        return []
     caption = (
         "For each update that arrived in time: the bytes that its device's plan charges in a round, and those of its "
         "answers as Flower serialised them, exchanged gradient included. Handshakes, polling and retransmissions are "
         'not counted. Where the ratio is far from 1, learning.update_bits = 8, radio.payload_bits = "unset" and, with '
         "exchanged gradients, radio.charge_gradient_upload make plans charge what is sent."
     )
-    rows: list[tuple[object, ...]] = []
+    rows: list[tuple[str, ...]] = []
     for scheme in map(str, results["scheme"].values):
         sent, planned = (results[name].sel(scheme=scheme) for name in ("uplink_bytes", "planned_uplink_bytes"))
         count, measured_sum, planned_sum = int((planned > 0).sum()), float(sent.sum()), float(planned.sum())
         if count:
             each = (f"{planned_sum / count:,.0f}", f"{measured_sum / count:,.0f}", f"{measured_sum / planned_sum:.2f}")
-            rows.append((scheme, count, *each))
+            rows.append((labelled(results, scheme), str(count), *each))
     header = ("scheme", "updates", "planned (bytes), mean", "on the wire (bytes), mean", "ratio")
-    return f'<p class="caption">{caption}</p>' + table(header, rows or [("", "none", "", "", "")])
+    return [Sheet("uplink", "What uploads took", caption, header, rows or [("", "none", "", "", "")])]
 
 
-def _faults(results: xr.Dataset) -> list[tuple[object, ...]]:
-    rows: list[tuple[object, ...]] = []
+def _faults(results: xr.Dataset) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
     for scheme in map(str, results["scheme"].values):
         for exchange, name in _EXCHANGES:
             codes, meanings = results[name].sel(scheme=scheme), str(results[name].attrs["flag_meanings"]).split()
@@ -62,28 +64,31 @@ def _faults(results: xr.Dataset) -> list[tuple[object, ...]]:
                 met = codes == code
                 if code and bool(met.any()):
                     who = [str(device) for device in results["device"].values if bool(met.sel(device=device).any())]
-                    rows.append((scheme, f"{exchange}: {meaning}", int(met.sum()), ", ".join(who)))
+                    rows.append(
+                        (labelled(results, scheme), f"{exchange}: {meaning}", str(int(met.sum())), ", ".join(who))
+                    )
     return rows
 
 
-def _attendance(results: xr.Dataset) -> list[tuple[object, ...]]:
+def _attendance(results: xr.Dataset) -> list[tuple[str, ...]]:
     """How many devices took part in every round, the one that did least often, and those that never did.
 
     A device takes no part where it is not connected, is not drawn, or has no budget or battery left.
     """
-    rows: list[tuple[object, ...]] = []
+    rows: list[tuple[str, ...]] = []
     for scheme in map(str, results["scheme"].values):
         taken = results["participating"].sel(scheme=scheme).isel(seed=0).dropna("round", how="all")
         rounds, often = taken.sizes["round"], (taken > 0).sum("round")
         fewest = int(often.argmin("device"))
         never = [str(device) for device in results["device"].values if int(often.sel(device=device)) == 0]
         least = "" if int(often[fewest]) == rounds else f"device {fewest}: {int(often[fewest])}"
-        rows.append((scheme, rounds, int((often == rounds).sum()), least, ", ".join(never)))
+        always = str(int((often == rounds).sum()))
+        rows.append((labelled(results, scheme), str(rounds), always, least, ", ".join(never)))
     return rows
 
 
-def _times(results: xr.Dataset) -> list[tuple[object, ...]]:
+def _times(results: xr.Dataset) -> list[tuple[str, ...]]:
     return [
-        (scheme, *(f"{float(results[name].sel(scheme=scheme).median()):.2f}" for name, _ in _TIMES))
+        (labelled(results, scheme), *(f"{float(results[name].sel(scheme=scheme).median()):.2f}" for name, _ in _TIMES))
         for scheme in map(str, results["scheme"].values)
     ]

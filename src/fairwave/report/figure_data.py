@@ -36,6 +36,13 @@ class Series:
     spread: np.ndarray | None = None
     """Half the height of the band or bar around each point."""
 
+    def ends(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Both ends of the band or bars; none of a quantity that is never below 0 reaches below it."""
+        if self.spread is None:
+            return None
+        low = self.y - self.spread
+        return (np.maximum(low, 0.0) if np.nanmin(self.y, initial=0.0) >= 0.0 else low), self.y + self.spread
+
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
@@ -91,10 +98,19 @@ def figure_title(axis: Axis) -> str:
     return f"Figure {axis.figure}: {_NAMES[axis.variable]}"
 
 
-def panels(results: xr.Dataset, path_loss: PathLossAxis = "db") -> list[Panel]:
-    """The paper's figures, then how good the true model is on test data."""
+def _named(axis: Axis) -> str:
+    return _NAMES[axis.variable].capitalize()
+
+
+def panels(results: xr.Dataset, path_loss: PathLossAxis = "db", *, paper_axes: bool = True) -> list[Panel]:
+    """The paper's figures, with or without the ends of its axes, then how good the true model is on test data."""
     by_path_loss = [_by_path_loss(results, axis, path_loss) for axis in AXES if axis.variable in BY_PATH_LOSS]
-    return [_over_rounds(results), *by_path_loss, _tested(results)]
+    papers = [_over_rounds(results), *by_path_loss]
+    return [*(papers if paper_axes else map(_without_limits, papers)), _tested(results)]
+
+
+def _without_limits(panel: Panel) -> Panel:
+    return dataclasses.replace(panel, limits=None, caption=panel.caption.removesuffix(_LIMITS))
 
 
 def _over_rounds(results: xr.Dataset) -> Panel:
@@ -104,10 +120,13 @@ def _over_rounds(results: xr.Dataset) -> Panel:
         for name in results["scheme"].values
     ]
     limits = _limits(LOSS_AXIS, series, 0.0, float(min(SHOWN_ROUNDS, results["round"].values[-1])))
-    caption = "Mean over devices of the loss on their own data after local training; bands are the std across devices."
+    caption = (
+        "Mean over devices of the loss on their own data after local training; bands are the std across devices. The "
+        f"paper's figure {LOSS_AXIS.figure}."
+    )
     return Panel(
         "figure-1",
-        figure_title(LOSS_AXIS),
+        _named(LOSS_AXIS),
         "communication round",
         "mean training loss",
         caption + (_LIMITS if limits else ""),
@@ -156,10 +175,11 @@ def _by_path_loss(results: xr.Dataset, axis: Axis, path_loss: PathLossAxis) -> P
     bars = "; bars are the std across seeds." if same_places and seeds > 1 else "."
     return Panel(
         f"figure-{axis.figure}",
-        figure_title(axis),
+        _named(axis),
         _X_LABELS[path_loss],
         _LABELS[axis.variable],
-        f"Mean over the rounds in which the device uploaded{bars}{_LIMITS if limits else ''}",
+        f"Mean over the rounds in which the device uploaded{bars} The paper's figure {axis.figure}."
+        + (_LIMITS if limits else ""),
         series,
         joined=same_places and where.shape[1] <= 50,
         over_rounds=False,

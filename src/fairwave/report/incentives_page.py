@@ -10,9 +10,9 @@ import numpy as np
 
 from fairwave.metrics.advantage import Advantage
 from fairwave.metrics.intervals import interval
-from fairwave.report.interactive_figures import heat_map_html
-from fairwave.report.page import FIGURES, FILE, write_page
-from fairwave.report.static_figures import write_heat_map
+from fairwave.report.heat_tables import heat_map_html
+from fairwave.report.page import FILE, write_page
+from fairwave.report.static_figures import FIGURES, write_heat_map
 from fairwave.report.style import with_interval
 from fairwave.report.tables import table
 
@@ -48,7 +48,7 @@ def write_incentives(
     sections = (
         f"<h2>Verdict</h2><p><strong>{html.escape(verdict(answers, behaviours, judged))}</strong></p>"
         f'<h3>Loss and energy</h3><p class="caption">{caption}</p>'
-        + heat_map_html(behaviours, settings, gaps, texts, "incentives", "loss (%)")
+        + heat_map_html(behaviours, settings, gaps, texts, "loss (%)")
         + "<h3>In numbers</h3>"
         + table(_HEADS, [_row(b, s, answers[b, s]) for b in behaviours for s in settings])
     )

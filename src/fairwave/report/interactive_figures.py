@@ -1,141 +1,138 @@
-"""Figures for the screen: plotly, drawn by the page itself without any network."""
+"""Figures for the screen: described as JSON, drawn by the page itself (`page.js`) without any network."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import html
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from fairwave.report.figure_data import Limits, Panel, Series
-from fairwave.report.style import COLOURS, LIMITS_COLOUR, LIMITS_LABEL
+from fairwave.report.style import COLOURS, DASHES, LIMITS_COLOUR, LIMITS_LABEL
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-    import xarray as xr
-
-HEIGHT = 420
 FEW_POINTS = 50
+MOST_TICKS = 8
+DIGITS = 6
+"""Significant digits of what is drawn, which keeps pages small."""
 
 
 def panel_html(panel: Panel, prefix: str) -> str:
-    """A panel as a piece of a page, where its name and the prefix are its id."""
-    import plotly.graph_objects as go
+    """A panel as a piece of a page, where its name and the prefix are its id; for who cannot see it, in words.
 
-    figure = go.Figure()
-    over_rounds = panel.over_rounds
+    Lines that have the same colour, where there are more than colours, differ in their dashes.
+    """
+    traces: list[dict[str, Any]] = []
     for index, line in enumerate(panel.series):
-        colour = COLOURS[index % len(COLOURS)]
-        if over_rounds and line.spread is not None:
-            figure.add_trace(_band(line, line.spread, colour))
-        bars = None if over_rounds or line.spread is None else {"type": "data", "array": line.spread, "thickness": 1}
-        mode = "lines" if over_rounds and len(line.x) > 1 else "lines+markers" if panel.joined else "markers"
-        size = 7 if panel.joined or len(line.x) <= FEW_POINTS else 4
-        figure.add_trace(
-            go.Scatter(
-                x=line.x,
-                y=line.y,
-                error_y=bars,
-                mode=mode,
-                name=line.label,
-                legendgroup=line.label,
-                line={"color": colour, "width": 2},
-                marker={"color": colour, "size": size},
-            )
-        )
+        colour, dash = COLOURS[index % len(COLOURS)], DASHES[index // len(COLOURS) % len(DASHES)]
+        traces += _traces(panel, line, colour, dash)
     if panel.limits is not None:
-        figure.add_trace(_paper_axis(panel.limits))
-    if panel.log_x:
-        figure.update_xaxes(type="log")
-    return _html(figure, f"{prefix}{panel.key}", panel.x_label, panel.y_label)
-
-
-def holdings_html(results: xr.Dataset, prefix: str) -> str:
-    """Who holds what: samples of each class on each device, for the first seed."""
-    import plotly.graph_objects as go
-
-    samples = results["samples"].isel(seed=0).values
-    figure = go.Figure(
-        go.Heatmap(
-            z=samples.T,
-            colorscale="Blues",
-            zmin=0,
-            zmax=int(samples.max()),
-            colorbar={"title": "samples"},
-            hovertemplate=_HOVER,
-        )
+        traces.append(_paper_axis(panel.limits))
+    spec = {
+        "traces": traces,
+        "x": {"title": panel.x_label, "type": "log" if panel.log_x else "-", **_whole_ticks(panel)},
+        "y": {"title": panel.y_label},
+    }
+    key = html.escape(f"{prefix}{panel.key}")
+    content = json.dumps(spec, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return (
+        f'<div class="drawing" id="{key}" role="img" aria-label="{html.escape(in_words(panel))}"></div>'
+        f'<script type="application/json" data-figure="{key}">{content}</script>'
     )
-    return _html(figure, f"{prefix}holdings", "device", "class")
 
 
-def heat_map_html(
-    rows: Sequence[str], columns: Sequence[str], values: np.ndarray, texts: Sequence[Sequence[str]], key: str, name: str
-) -> str:
-    """A table in colours: blue below zero, red above, with a text in every cell."""
-    import plotly.graph_objects as go
-
-    reach = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0
-    figure = go.Figure(
-        go.Heatmap(
-            z=values,
-            x=list(columns),
-            y=list(rows),
-            text=texts,
-            texttemplate="%{text}",
-            colorscale="RdBu_r",
-            zmin=-min(reach, 100.0),
-            zmax=min(reach, 100.0),
-            colorbar={"title": name},
-            hoverinfo="skip",
-        )
-    )
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    return _html(figure, key, "", "", height=100 + 30 * len(rows))
+def in_words(panel: Panel) -> str:
+    """What a figure shows, for people who hear it read: where every line begins and ends, and how far it reaches."""
+    said = [f"{panel.title}: {panel.y_label} against {panel.x_label}."]
+    for line in panel.series:
+        known = np.flatnonzero(np.isfinite(line.y))
+        if not known.size:
+            said.append(f"{line.label}: no value.")
+            continue
+        first, last = known[0], known[-1]
+        ends = f"{line.y[first]:.3g} at {_number(line.x[first])}"
+        if last != first:
+            ends += f" to {line.y[last]:.3g} at {_number(line.x[last])}"
+            ends += f", between {np.nanmin(line.y[known]):.3g} and {np.nanmax(line.y[known]):.3g}"
+        said.append(f"{line.label}: {ends}.")
+    return " ".join(said)
 
 
-_HOVER = "device %{x}, class %{y}: %{z} samples<extra></extra>"
+def _traces(panel: Panel, line: Series, colour: str, dash: str) -> list[dict[str, Any]]:
+    """A line with its band or bars."""
+    over_rounds, ends = panel.over_rounds, line.ends()
+    drawn: dict[str, Any] = {
+        "type": "scatter",
+        "x": _plain(line.x),
+        "y": _plain(line.y),
+        "mode": "lines" if over_rounds and len(line.x) > 1 else "lines+markers" if panel.joined else "markers",
+        "name": line.label,
+        "legendgroup": line.label,
+        "line": {"color": colour, "width": 2, "dash": dash},
+        "marker": {"color": colour, "size": 7 if panel.joined or len(line.x) <= FEW_POINTS else 4},
+    }
+    if ends is None:
+        return [drawn]
+    low, high = ends
+    if over_rounds:
+        return [_band(line, low, high, colour), drawn]
+    up, down = _plain(high - line.y), _plain(line.y - low)
+    return [drawn | {"error_y": {"type": "data", "array": up, "arrayminus": down, "symmetric": False, "thickness": 1}}]
 
 
-def _band(line: Series, spread: np.ndarray, colour: str) -> go.Scatter:
-    import plotly.graph_objects as go
-
+def _band(line: Series, low: np.ndarray, high: np.ndarray, colour: str) -> dict[str, Any]:
     red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
-    return go.Scatter(
-        x=np.concatenate([line.x, line.x[::-1]]),
-        y=np.concatenate([line.y + spread, (line.y - spread)[::-1]]),
-        mode="lines",
-        fill="toself",
-        fillcolor=f"rgba({red},{green},{blue},0.15)",
-        line={"width": 0},
-        hoverinfo="skip",
-        legendgroup=line.label,
-        showlegend=False,
-    )
+    known = np.isfinite(low) & np.isfinite(high)
+    x = line.x[known]
+    return {
+        "type": "scatter",
+        "x": _plain(np.concatenate([x, x[::-1]])),
+        "y": _plain(np.concatenate([high[known], low[known][::-1]])),
+        "mode": "lines",
+        "fill": "toself",
+        "fillcolor": f"rgba({red},{green},{blue},0.15)",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "legendgroup": line.label,
+        "showlegend": False,
+    }
 
 
-def _paper_axis(limits: Limits) -> go.Scatter:
+def _paper_axis(limits: Limits) -> dict[str, Any]:
     """Both ends of the paper's axis, as two lines of one trace."""
-    import plotly.graph_objects as go
+    return {
+        "type": "scatter",
+        "x": [limits.start, limits.end, None, limits.start, limits.end],
+        "y": [limits.low, limits.low, None, limits.high, limits.high],
+        "mode": "lines",
+        "name": LIMITS_LABEL,
+        "line": {"color": LIMITS_COLOUR, "width": 1, "dash": "dash"},
+        "hoverinfo": "skip",
+    }
 
-    return go.Scatter(
-        x=[limits.start, limits.end, None, limits.start, limits.end],
-        y=[limits.low, limits.low, None, limits.high, limits.high],
-        mode="lines",
-        name=LIMITS_LABEL,
-        line={"color": LIMITS_COLOUR, "width": 1, "dash": "dash"},
-        hoverinfo="skip",
-    )
+
+def _whole_ticks(panel: Panel) -> dict[str, float]:
+    """Where ticks are, on an axis of rounds: at whole numbers, and not too many."""
+    if not panel.over_rounds:
+        return {}
+    last = max((float(line.x[-1]) for line in panel.series if len(line.x)), default=1.0)
+    rough = max(1.0, last / MOST_TICKS)
+    power = 10.0 ** math.floor(math.log10(rough))
+    return {"tick0": 0, "dtick": max(1.0, next(step * power for step in (1, 2, 5, 10) if step * power >= rough))}
 
 
-def _html(figure: go.Figure, key: str, x_label: str, y_label: str, height: int = HEIGHT) -> str:
-    figure.update_layout(
-        template="simple_white",
-        height=height,
-        margin={"l": 60, "r": 16, "t": 16, "b": 48},
-        legend={"orientation": "h", "y": -0.2, "yanchor": "top"},  # below, where it grows without covering a curve
-        hovermode="closest",
-    )
-    figure.update_xaxes(title=x_label, showgrid=True)
-    figure.update_yaxes(title=y_label, showgrid=True)
-    options = {"displaylogo": False, "responsive": True, "displayModeBar": "hover"}
-    return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=key, config=options))
+def _plain(values: Iterable[Any]) -> list[Any]:
+    """Values as JSON has them, rounded; none where there is no number."""
+    return [_rounded(value) for value in np.asarray(values).tolist()]
+
+
+def _rounded(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float | np.number) else str(value)

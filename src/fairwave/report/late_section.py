@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairwave.report.tables import table
+from fairwave.report.statistics import labelled
+from fairwave.report.tables import Piece, Sheet
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -12,23 +13,24 @@ if TYPE_CHECKING:
 HEADS = ("scheme", "came late", "used", "too late, dropped", "lost or on the way", "mean age (rounds)", "mean weight")
 
 
-def late_section(results: xr.Dataset) -> str:
+def late_section(results: xr.Dataset) -> list[Piece]:
     """A table, or nothing where late updates are never used."""
     if "late_age" not in results:
-        return ""
+        return []
     caption = (
         "An update that is not there by the deadline is used in the round in which it comes (learning.late_rounds), "
         "scaled by a weight that falls with its age (learning.late_decay); its device is not asked meanwhile. One that "
         "a defence refuses counts as used here."
     )
     rows = [late_row(results, scheme) for scheme in map(str, results["scheme"].values)]
-    return f'<h3>Late updates</h3><p class="caption">{caption}</p>' + table(HEADS, rows)
+    return [Sheet("late-updates", "Late updates", caption, HEADS, rows)]
 
 
-def late_row(results: xr.Dataset, scheme: str) -> tuple[object, ...]:
+def late_row(results: xr.Dataset, scheme: str) -> tuple[str, ...]:
     """Counts over all rounds, devices and seeds, then means over the late updates that were used."""
     own = results.sel(scheme=scheme)
     used = own["late_age"] > 0
     came, found, dropped = (int(mask.sum()) for mask in (own["late"] == 1, used, own["late_dropped"] == 1))
     means = [f"{float(own[name].where(used).mean()):.2f}" if found else "" for name in ("late_age", "late_weight")]
-    return (scheme, came, found, dropped, came - found - dropped, *means)
+    counts = map(str, (came, found, dropped, came - found - dropped))
+    return (labelled(results, scheme), *counts, *means)

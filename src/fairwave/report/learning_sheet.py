@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairwave.metrics.intervals import Interval
-from fairwave.report.statistics import at_round, evaluated, loss_spread, mean_loss, milestones, tested_measure
+from fairwave.report.statistics import (
+    at_round,
+    evaluated,
+    labelled,
+    loss_spread,
+    mean_loss,
+    milestones,
+    tested_measure,
+)
 from fairwave.report.style import with_interval
 from fairwave.report.tables import Sheet
 
@@ -28,6 +36,6 @@ def learning_sheet(results: xr.Dataset) -> Sheet:
         last = rounds[-1]
         values: list[Interval] = [at_round(loss, name, number) for number in rounds]
         values += [at_round(spread, name, last), at_round(evaluated(results, measure), name, last)]
-        rows.append((name, *map(with_interval, values)))
+        rows.append((labelled(results, name), *map(with_interval, values)))
     caption = f"Mean over devices of the loss on their own data after local training; {in_words} of the true model."
     return Sheet("learning", "Learning", caption, heads, rows)

@@ -1,51 +1,83 @@
-"""The report: one HTML page that opens anywhere without a network, and the figures for print beside it."""
+"""The report: one HTML page that opens anywhere without a network, and the figures and tables beside it as files."""
 
 from __future__ import annotations
 
 import html
 import importlib.resources
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fairwave.errors import OutputError
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.private_files import as_private_as_its_folder
-from fairwave.report.section import RunReport, section
-from fairwave.report.static_figures import write_figures
+from fairwave.report.figure_data import Panel
+from fairwave.report.joint_section import joint_part, joint_verdict
+from fairwave.report.plotly_script import plotly_script
+from fairwave.report.section import Part, RunReport, opening, parts, section, sheets_of
+from fairwave.report.sheet_files import FOLDER as TABLES
+from fairwave.report.sheet_files import write_figure_data, write_sheets
+from fairwave.report.static_figures import FIGURES, write_figures
 
 FILE = "report.html"
-FIGURES = "figures"
+CONCLUSIONS = "conclusions"
 
 
 def write_report(runs: list[RunReport], folder: Path) -> Path:
-    """Write the page and the figures into a folder; the page's path."""
-    for run in runs:
-        write_figures(run.panels, folder / FIGURES / run.name if len(runs) > 1 else folder / FIGURES)
+    """Write the page, figures and tables into a folder; the page's path.
+
+    Several runs are first shown together, then one by one.
+    """
+    places = [run.name if len(runs) > 1 else "" for run in runs]
+    found = [parts(run, number, place) for number, (run, place) in enumerate(zip(runs, places, strict=True), start=1)]
+    joint = joint_part(runs) if len(runs) > 1 else None
+    for run, place, own in zip(runs, places, found, strict=True):
+        _write_files(run.panels, own, folder, place)
+    if joint is not None:
+        _write_files(joint.panels, [joint.part], folder, "")
+    first = opening(runs[0]) if joint is None else f'<p class="verdict">{html.escape(joint_verdict(runs))}</p>'
     path = write_page(
         folder / FILE,
         title="fairwave: " + ", ".join(run.name for run in runs),
-        opening="Federated learning over a wireless cell, trained for real: every scheme of a run met the same data, "
-        "channels and initial model. Drag to zoom, double-click to reset, click a name to hide it.",
-        sections="".join(section(run, number) for number, run in enumerate(runs, start=1)),
+        opening="",
+        first=first + _contents(runs, found, None if joint is None else joint.part),
+        sections=("" if joint is None else section([joint.part]))
+        + "".join(
+            (
+                f'<h2 class="run" id="run-{number}">{html.escape(run.name)}</h2>{opening(run)}'
+                if joint is not None
+                else ""
+            )
+            + section(own, place)
+            for number, (run, own, place) in enumerate(zip(runs, found, places, strict=True), start=1)
+        ),
         conclusions=conclusions(runs),
     )
-    for written in (path, folder / FIGURES, *sorted((folder / FIGURES).rglob("*"))):
-        as_private_as_its_folder(written)
+    for place in (FIGURES, TABLES):
+        for written in (folder / place, *sorted((folder / place).rglob("*"))):
+            as_private_as_its_folder(written)
+    as_private_as_its_folder(path)
     return path
 
 
-def write_page(path: Path, *, title: str, opening: str, sections: str, conclusions: Sequence[str]) -> Path:
-    """Write one page that needs no network; its path."""
-    from plotly.offline import get_plotlyjs
+def write_page(
+    path: Path, *, title: str, opening: str, sections: str, conclusions: Sequence[str], first: str = ""
+) -> Path:
+    """Write one page that needs no network; its path.
 
-    template = string.Template((importlib.resources.files("fairwave.report") / "page.html").read_text("utf-8"))
+    `opening` is a sentence on what the page is about; `first`, HTML that is to be seen before anything else.
+    """
+    resources = importlib.resources.files("fairwave.report")
+    template = string.Template((resources / "page.html").read_text("utf-8"))
     page = template.substitute(
         title=html.escape(title),
-        opening=html.escape(opening),
+        style=(resources / "page.css").read_text("utf-8"),
+        opening=f'<p class="quiet">{html.escape(opening)}</p>' if opening else "",
+        first=first,
         sections=sections,
         conclusions="\n".join(f"<li>{html.escape(line)}</li>" for line in conclusions),
-        plotly=get_plotlyjs(),
+        plotly=plotly_script(),
+        script=(resources / "page.js").read_text("utf-8"),
     )
     try:
         path.write_text(page, encoding="utf-8")
@@ -58,8 +90,8 @@ def conclusions(runs: list[RunReport]) -> list[str]:
     """What these runs support, and what no such run can."""
     seeds = min(run.results.sizes["seed"] for run in runs)
     lines = [
-        "You may compare the schemes with each other: they met the same channels, batches and initial model, so that a "
-        "difference is the schemes' own.",
+        "You may compare the schemes of a run with each other: they met the same channels, batches and initial model, "
+        "so that a difference is the schemes' own.",
         "Energy comes from the paper's model of computing and transmission, not from a measured device; reception and "
         "the access point are free in it.",
         *_about_privacy(runs),
@@ -80,3 +112,23 @@ def conclusions(runs: list[RunReport]) -> list[str]:
 def _about_privacy(runs: list[RunReport]) -> list[str]:
     """What may be concluded about privacy, once for each kind of claim."""
     return list(dict.fromkeys(mode_of(run.privacy.scenario.privacy).conclusion() for run in runs))
+
+
+def _write_files(panels: Iterable[Panel], found: Sequence[Part], folder: Path, place: str) -> None:
+    write_figures(list(panels), folder / FIGURES / place)
+    write_figure_data(panels, folder / FIGURES / place)
+    write_sheets(sheets_of(found), folder / TABLES / place)
+
+
+def _contents(runs: Sequence[RunReport], found: Sequence[Sequence[Part]], joint: Part | None) -> str:
+    """Links to every part of the page."""
+    items = [] if joint is None else [_link(joint.key, joint.title)]
+    for number, (run, own) in enumerate(zip(runs, found, strict=True), start=1):
+        links = [_link(part.key, part.title) for part in own]
+        items += links if joint is None else [f"{_link(f'run-{number}', run.name)} ({', '.join(links)})"]
+    items.append(_link(CONCLUSIONS, "What you may conclude"))
+    return f'<nav aria-label="Contents"><ul>{"".join(f"<li>{item}</li>" for item in items)}</ul></nav>'
+
+
+def _link(key: str, title: str) -> str:
+    return f'<a href="#{html.escape(key)}">{html.escape(title)}</a>'

@@ -12,7 +12,7 @@ from fairwave.metrics.published import AXES, LOSS_AXIS, STATED, Axis, axis_exces
 from fairwave.report.averaging import last_shown_round, shown_rounds
 from fairwave.report.figure_data import figure_title
 from fairwave.report.headlines import Headline, subject
-from fairwave.report.statistics import in_order_of_path_loss, mean_loss, mean_over_rounds
+from fairwave.report.statistics import in_order_of_path_loss, labelled, mean_loss, mean_over_rounds
 from fairwave.report.style import with_interval
 from fairwave.report.tables import Sheet
 
@@ -42,7 +42,9 @@ def axes_sheet(results: xr.Dataset) -> Sheet:
         "From the least to the largest value of each curve, mean over seeds; figure 1 up to round "
         f"{last_shown_round(results)}. What is outside the paper's axis is given as a share of the axis's height."
     )
-    return Sheet("axes", "The paper's axes and our curves", caption, ("figure", "the paper's axis", *names), rows)
+    return Sheet(
+        "axes", "The paper's axes and our curves", caption, ("figure", "the paper's axis", *_heads(results)), rows
+    )
 
 
 def values_sheet(results: xr.Dataset, found: list[Headline]) -> Sheet:
@@ -70,7 +72,11 @@ def values_sheet(results: xr.Dataset, found: list[Headline]) -> Sheet:
         "has the range of their axes and the numbers in its text. Ours are means over seeds; numbers of the text are "
         "those of the proposed scheme, against the benchmark of the column where they compare."
     )
-    return Sheet("values", "What the paper publishes, beside ours", caption, ("", "the paper", *names), rows)
+    return Sheet("values", "What the paper publishes, beside ours", caption, ("", "the paper", *_heads(results)), rows)
+
+
+def _heads(results: xr.Dataset) -> list[str]:
+    return [labelled(results, str(name)) for name in results["scheme"].values]
 
 
 def _titled(axis: Axis) -> str:

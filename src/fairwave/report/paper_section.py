@@ -12,6 +12,8 @@ from fairwave.metrics.published import (
     LOSS_STD,
     MEAN_ENERGY,
     MEAN_LOSS,
+    PAPER_ROUNDS,
+    SHOWN_ROUNDS,
     SPREAD_AVERAGING,
     STATED,
 )
@@ -20,23 +22,28 @@ from fairwave.report.headline_notes import headline_notes
 from fairwave.report.headlines import Headline, benchmarks, headlines, missed, subject, verdict
 from fairwave.report.paper_curves import axes_sheet, values_sheet
 from fairwave.report.paper_statements import statements_sheet
+from fairwave.report.statistics import labelled
 from fairwave.report.style import with_interval
-from fairwave.report.tables import Sheet, sheet_html
+from fairwave.report.tables import Piece, Sheet
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def paper_sections(results: xr.Dataset) -> tuple[str, str]:
-    """What stands before a run's figures, which is the headlines, and what stands after them."""
+def paper_section(results: xr.Dataset) -> list[Piece]:
+    """The headlines, whether any benchmark gives them, and all other tables that compare a run with the paper."""
     found = headlines(results)
     if not found:
-        return '<p class="caption">The run does not include the proposed scheme.</p>', ""
+        return []
     sentences = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in verdict(found))
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in headline_notes(results))
     first, *others = paper_sheets(results)
+    brief = results.sizes["round"] < SHOWN_ROUNDS
+    said = f"The paper trained for {PAPER_ROUNDS} rounds: a shorter run need not agree with it. " if brief else ""
+    seeds = "This is one seed: another may give other numbers." if results.sizes["seed"] == 1 else ""
+    opening = f"<p>{said}{seeds}</p>" if brief or seeds else ""
     why = f"<details><summary>Why they may differ</summary><ul>{notes}</ul></details>"
-    return f"{sheet_html(first)}<ul>{sentences}</ul>{why}", "".join(map(sheet_html, others))
+    return [opening, first, f"<ul>{sentences}</ul>{why}", *others]
 
 
 def paper_sheets(results: xr.Dataset) -> list[Sheet]:
@@ -55,13 +62,13 @@ def _headline_sheet(results: xr.Dataset, found: list[Headline]) -> Sheet:
     alone = next(each for each in found if each.base is None)
     rows = [
         ("the paper", *(stated.printed for stated in (*compared, LOSS_STD)), ""),
-        (PROPOSED, "", "", "", alone.text(), "" if alone.agreeing else subject(LOSS_STD)),
+        (labelled(results, PROPOSED), "", "", "", alone.text(), "" if alone.agreeing else subject(LOSS_STD)),
     ]
     for base in benchmarks(results):
         texts = {each.stated: each.text() for each in found if each.base == base}
         own = with_interval(loss_spreads(results, base)["mean"])
         missing = ", ".join(subject(each.stated) for each in missed(found, base))
-        rows.append((base, *(texts[stated] for stated in compared), own, missing))
+        rows.append((labelled(results, base), *(texts[stated] for stated in compared), own, missing))
     allowed = ", ".join(f"{stated.factor:g} for the {subject(stated)}" for stated in STATED)
     caption = (
         "Changes are of the proposed scheme against the benchmark of the row, mean and interval over seeds; energies "
@@ -76,7 +83,7 @@ def _gap_sheet(results: xr.Dataset) -> Sheet:
     rows: list[tuple[str, ...]] = [("the paper", MEAN_LOSS.printed, "", "", ENERGY_STD.printed, "")]
     for base in benchmarks(results):
         ways = (*loss_gaps(results, base).values(), *energy_spreads(results, base).values())
-        rows.append((base, *(with_interval(way, 2, unit=" %") for way in ways)))
+        rows.append((labelled(results, base), *(with_interval(way, 2, unit=" %") for way in ways)))
     heads = (
         "against",
         *(f"loss: {in_words(how, results)}" for how in GAP_AVERAGING),
@@ -92,7 +99,7 @@ def _gap_sheet(results: xr.Dataset) -> Sheet:
 def _spread_sheet(results: xr.Dataset) -> Sheet:
     rows: list[tuple[str, ...]] = [("the paper", LOSS_STD.printed, "", "")]
     for name in map(str, results["scheme"].values):
-        rows.append((name, *map(with_interval, loss_spreads(results, name).values())))
+        rows.append((labelled(results, name), *map(with_interval, loss_spreads(results, name).values())))
     last = last_shown_round(results)
     heads = ("", *(in_words(how, results) for how in SPREAD_AVERAGING))
     caption = f"Std of the training loss across devices, in the first {last} rounds."

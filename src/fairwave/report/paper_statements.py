@@ -10,7 +10,7 @@ import numpy as np
 from fairwave.metrics.published import BY_PATH_LOSS, SIMILAR_SPREADS, STATEMENTS, Curves, Statement, similar_spreads
 from fairwave.report.averaging import PROPOSED, loss_spread_by_seed
 from fairwave.report.headlines import benchmarks
-from fairwave.report.statistics import common_rounds, in_order_of_path_loss, mean_over_rounds
+from fairwave.report.statistics import common_rounds, in_order_of_path_loss, labelled, mean_over_rounds
 from fairwave.report.tables import Sheet
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def statements_sheet(results: xr.Dataset) -> Sheet:
         "seeds, and the std of the loss is the mean over the rounds that figure 1 of the paper shows. What counts as "
         "flat, slight, much or similar is ours, in brackets."
     )
-    return Sheet("statements", "What the paper says of its curves", caption, ("the paper's statement", *bases), rows)
+    heads = ("the paper's statement", *(labelled(results, base) for base in bases))
+    return Sheet("statements", "What the paper says of its curves", caption, heads, rows)
 
 
 def _curves(results: xr.Dataset, pair: xr.Dataset, scheme: str) -> dict[str, np.ndarray]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from fairwave.metrics.uploads import uploading
 from fairwave.report.fitting_table import FittingTable
 from fairwave.report.headlines import headlines
-from fairwave.report.statistics import fairness_over_seeds, last_value, mean_loss, tested_measure
+from fairwave.report.paper_setting import is_beside_paper
+from fairwave.report.statistics import fairness_over_seeds, labelled, last_value, mean_loss, tested_measure
 from fairwave.report.style import counted, with_interval
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run_table(results: xr.Dataset) -> Group:
-    """Learning and energy of every scheme, then the paper's headlines beside ours.
+    """Learning and energy of every scheme, then, where the run has the paper's setting, its headlines beside ours.
 
     The last loss is the devices' mean after local training, each on its own data; the global loss is that of the access
     point's model on all of it.
@@ -37,7 +38,7 @@ def run_table(results: xr.Dataset) -> Group:
         outages = 1.0 - float(uploading(results).sel(scheme=name).sum() / asked)
         rows.append(
             (
-                name,
+                labelled(results, name),
                 with_interval(last_value(loss, name)),
                 with_interval(last_value(results["global_loss"], name)),
                 with_interval(last_value(tested, name)),
@@ -53,6 +54,6 @@ def run_table(results: xr.Dataset) -> Group:
     claims = Table(title="the paper's headlines", title_justify="left")
     for column in ("proposed", "paper", "measured"):
         claims.add_column(column)
-    for claim in headlines(results):
+    for claim in headlines(results) if is_beside_paper(results) else ():
         claims.add_row(claim.claim, claim.stated.printed, claim.text())
     return Group(schemes, claims) if claims.row_count else Group(schemes)

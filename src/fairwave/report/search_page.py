@@ -12,11 +12,11 @@ from fairwave.metrics.paper_distance import PUBLISHED, Member
 from fairwave.metrics.published import STATEMENTS
 from fairwave.report.figure_data import Panel, Series
 from fairwave.report.interactive_figures import panel_html
-from fairwave.report.page import FIGURES, FILE, write_page
+from fairwave.report.page import FILE, write_page
 from fairwave.report.search_file import FILE as ALL
 from fairwave.report.search_sheets import search_sheets
 from fairwave.report.search_words import DEFINITION, TRAINING, UNKNOWNS, answer, best_member, best_with
-from fairwave.report.static_figures import write_figures
+from fairwave.report.static_figures import FIGURES, write_figures
 from fairwave.report.tables import sheet_html, table
 
 

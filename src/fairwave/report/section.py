@@ -1,33 +1,41 @@
-"""One run's part of the page: headlines, figures, tables, scenario."""
+"""One run's part of the page: what happened, figures, tables, scenario, privacy."""
 
 from __future__ import annotations
 
 import dataclasses
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from fairwave.metrics.published import PAPER_ROUNDS, SHOWN_ROUNDS
-from fairwave.metrics.uploads import uploading
+from fairwave.metrics.track_state import TrackState
 from fairwave.report.cheating_section import cheating_section
 from fairwave.report.device_losses import device_losses_section
+from fairwave.report.energy_sheet import energy_section
 from fairwave.report.federation_section import federation_section
 from fairwave.report.figure_data import Panel
-from fairwave.report.interactive_figures import holdings_html, panel_html
+from fairwave.report.first_screen import first_screen
+from fairwave.report.heat_tables import holdings_html
+from fairwave.report.interactive_figures import panel_html
 from fairwave.report.late_section import late_section
 from fairwave.report.learning_sheet import learning_sheet
 from fairwave.report.literal_section import literal_section
-from fairwave.report.paper_section import paper_sections
+from fairwave.report.paper_section import paper_section
+from fairwave.report.paper_setting import is_beside_paper
 from fairwave.report.privacy_section import privacy_section
 from fairwave.report.rare_data_section import rare_data_section
-from fairwave.report.statistics import fairness_over_seeds, rounds_reached
-from fairwave.report.style import counted, with_interval
-from fairwave.report.tables import sheet_html, table
+from fairwave.report.run_summary import RunSummary, summarise
+from fairwave.report.sheet_files import FOLDER
+from fairwave.report.static_figures import FIGURES
+from fairwave.report.tables import Piece, Sheet, pieces_html
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from fairwave.report.privacy_account import RunAccount
+
+ZOOM = "Drag to zoom, double-click to reset, click a name to hide it."
+_SHOWN_OTHERWISE = ("scenario", "format", "rounds")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,94 +49,95 @@ class RunReport:
     privacy: RunAccount
     notes: Sequence[str] = ()
     """What a reader should know first."""
+    states: Sequence[TrackState] = ()
+    """How far every track is; left out, that is read off the results."""
+
+    def summary(self) -> RunSummary:
+        """The run in a few numbers."""
+        return summarise(self.results, self.privacy, self.states)
 
 
-def section(run: RunReport, number: int) -> str:
-    """The run's part of the page, of which it is the so-manyth."""
-    prefix = f"run-{number}-"
-    results = run.results
-    figures = [_figure(panel.title, panel.caption, panel_html(panel, prefix)) for panel in run.panels]
-    if results.sizes["class"] > 1:  # in a federation, only the devices know their classes
-        held = "Samples per device and class, first seed."
-        figures.append(_figure("Who holds what", held, holdings_html(results, prefix)))
-    about = [(name, value) for name, value in results.attrs.items() if name not in ("scenario", "format", "rounds")]
-    headlines, beside_the_paper = paper_sections(results)
-    return "".join(
-        (
-            f"<h2>{_text(run.name)}</h2>",
-            f'<p class="quiet">{_text(_size(results))}</p>',
-            *(f"<p><strong>{_text(note)}</strong></p>" for note in run.notes),
-            headlines,
-            literal_section(results),
-            f'<div class="figures">{"".join(figures)}</div>',
-            beside_the_paper,
-            sheet_html(learning_sheet(results)),
-            device_losses_section(results),
-            "<h3>Energy and fairness</h3>",
-            _fairness_table(results),
-            rare_data_section(results),
-            cheating_section(results),
-            late_section(results),
-            federation_section(results),
-            privacy_section(run.privacy, results),
-            "<h3>How it was made</h3>",
-            table(("", ""), about),
-            f"<details><summary>Scenario</summary><pre>{_text(run.scenario_toml)}</pre></details>",
-        )
-    )
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A part of a run's section, with an entry in the list of contents."""
+
+    key: str
+    title: str
+    pieces: Sequence[Piece]
 
 
-def _figure(title: str, caption: str, drawing: str) -> str:
-    return f'<div><h3>{_text(title)}</h3><p class="caption">{_text(caption)}</p>{drawing}</div>'
+def parts(run: RunReport, number: int, folder: str = "") -> list[Part]:
+    """Everything that follows the first screen, in the order of the page, for the so-manyth run of it.
 
-
-def _text(value: object) -> str:
-    return html.escape(str(value))
-
-
-def _size(results: xr.Dataset) -> str:
-    sizes = results.sizes
-    seeds = (
-        f"{sizes['seed']} seeds; intervals are 95 %, over seeds" if sizes["seed"] > 1 else "one seed, so no intervals"
-    )
-    schemes = ", ".join(map(str, results["scheme"].values))
-    reached = rounds_reached(results)
-    short = [
-        f"{scheme} with seed {seed} has {int(reached.sel(scheme=scheme, seed=seed))}"
-        for scheme in results["scheme"].values
-        for seed in results["seed"].values
-        if int(reached.sel(scheme=scheme, seed=seed)) < sizes["round"]
+    `folder` is that of the run below the folders of figures and of tables.
+    """
+    prefix, results = f"run-{number}-", run.results
+    about = [(name, str(value)) for name, value in results.attrs.items() if name not in _SHOWN_OTHERWISE]
+    scenario: list[Piece] = [
+        Sheet("origin", "How it was made", "", ("", ""), about),
+        f"<details><summary>Scenario</summary><pre>{html.escape(run.scenario_toml)}</pre></details>",
     ]
-    uneven = f" Not all went as far: {', '.join(short)} rounds; schemes are compared over the rounds that both have."
-    size = f"{counted(sizes['device'], 'device')}, {counted(sizes['round'], 'round')}, {seeds}. Schemes: {schemes}."
-    brief = f" The paper trained for {PAPER_ROUNDS} rounds: a shorter run need not agree with it."
-    return size + (uneven if short else "") + (brief if sizes["round"] < SHOWN_ROUNDS else "")
-
-
-def _fairness_table(results: xr.Dataset) -> str:
-    if not bool(results["energy_j"].where(uploading(results)).notnull().any()):
-        return '<p class="caption">The devices kept their energy to themselves.</p>'
-    heads = ("scheme", "mean (mJ)", "std (mJ)", "CV", "max/min", "Jain", "Gini")
-    rows = []
-    for name in map(str, results["scheme"].values):
-        energy = fairness_over_seeds(results, name)
-        rows.append(
-            (
-                name,
-                with_interval(energy["mean"], 1, 1e3),
-                with_interval(energy["std"], 2, 1e3),
-                *(with_interval(energy[key], 4) for key in ("cv", "max_min", "jain", "gini")),
-            )
-        )
-    return table(heads, rows) + _preparation(results)
-
-
-def _preparation(results: xr.Dataset) -> str:
-    """What devices spend before the first round, which no row above counts; nothing where they spend nothing."""
-    if "preparation_energy_j" not in results.coords:
-        return ""
-    energy_j, time_s = (results[name].mean().item() for name in ("preparation_energy_j", "preparation_s"))
-    return (
-        f'<p class="caption">Before the first round every device computes the features of its samples, once: '
-        f"{energy_j:.3g} J and {time_s:.3g} s in the mean, which the table does not count.</p>"
+    beside = paper_section(results) if is_beside_paper(results) else []
+    found = (
+        Part("figures", "Figures", _figures(run, prefix, folder)),
+        Part("tables", "Tables", _tables(results)),
+        Part("paper", "Beside the paper", beside),
+        Part("scenario", "Scenario", scenario),
+        Part("privacy", "Privacy", privacy_section(run.privacy, results)),
     )
+    return [dataclasses.replace(part, key=f"{prefix}{part.key}") for part in found if part.pieces]
+
+
+def opening(run: RunReport) -> str:
+    """The run's first screen."""
+    warnings = rare_data_section(run.results)
+    return first_screen(run.summary(), run.results.attrs, run.notes) + warnings
+
+
+def section(found: Iterable[Part], folder: str = "") -> str:
+    """Parts as HTML, tables with links to their files."""
+    files = "/".join(filter(None, (FOLDER, quote(folder))))
+    return "".join(
+        f'<h2 id="{part.key}">{html.escape(part.title)}</h2>{pieces_html(part.pieces, files)}' for part in found
+    )
+
+
+def sheets_of(found: Iterable[Part]) -> list[Sheet]:
+    """All tables of some parts."""
+    return [piece for part in found for piece in part.pieces if isinstance(piece, Sheet)]
+
+
+def figures_html(panels: Iterable[Panel], prefix: str, folder: str) -> str:
+    """Figures side by side where there is room, each with links to its files."""
+    return f'<div class="figures">{"".join(_figure(panel, prefix, folder) for panel in panels)}</div>'
+
+
+def _figures(run: RunReport, prefix: str, folder: str) -> list[Piece]:
+    pieces: list[Piece] = [f'<p class="caption">{ZOOM}</p>', figures_html(run.panels, prefix, folder)]
+    if run.results.sizes["class"] > 1:  # in a federation, only the devices know their classes
+        pieces.append(f"<h3>Who holds what</h3>{holdings_html(run.results)}")
+    return pieces
+
+
+def _figure(panel: Panel, prefix: str, folder: str) -> str:
+    place = "/".join(filter(None, (FIGURES, quote(folder), quote(panel.key))))
+    links = " ".join(
+        f'<a href="{html.escape(place)}.{ending}" download>{ending.upper()}</a>' for ending in ("csv", "svg", "pdf")
+    )
+    return (
+        f'<figure><figcaption><h3>{html.escape(panel.title)}</h3><p class="caption">{html.escape(panel.caption)}</p>'
+        f'</figcaption>{panel_html(panel, prefix)}<p class="files">{links}</p></figure>'
+    )
+
+
+def _tables(results: xr.Dataset) -> list[Piece]:
+    literal = literal_section(results)
+    return [
+        *([literal] if literal else []),
+        learning_sheet(results),
+        *device_losses_section(results),
+        *energy_section(results),
+        *cheating_section(results),
+        *late_section(results),
+        *federation_section(results),
+    ]

@@ -13,7 +13,11 @@ from fairwave.errors import OutputError
 from fairwave.report.figure_data import Panel
 from fairwave.report.style import COLOURS, LIMITS_COLOUR, LIMITS_LABEL, MARKERS, STATIC
 
+FIGURES = "figures"
+"""The folder of figures beside a page."""
 FORMATS = ("svg", "pdf")
+_STYLES = ("-", "--", ":", "-.")
+"""Lines of equal colour, where there are more than colours, differ in these, as on the page."""
 _STILL = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
@@ -75,22 +79,27 @@ def _draw(axis: Any, panel: Panel) -> None:
     points = max(line.x.size for line in panel.series)
     for index, line in enumerate(panel.series):
         colour = COLOURS[index % len(COLOURS)]
-        look = {"color": colour, "linewidth": 1.3, "label": line.label}
+        style = _STYLES[index // len(COLOURS) % len(_STYLES)]
+        look = {"color": colour, "linewidth": 1.3, "label": line.label, "linestyle": style}
         if not panel.over_rounds:
             look |= {"marker": MARKERS[index % len(MARKERS)], "markersize": 3.5 if points <= 50 else 1.0}
-            look["linestyle"] = "-" if panel.joined else "none"
-            axis.errorbar(line.x, line.y, yerr=line.spread, capsize=2, elinewidth=0.8, **look)
+            look["linestyle"] = style if panel.joined else "none"
+            ends = line.ends()
+            bars = None if ends is None else np.abs(np.stack(ends) - line.y)
+            axis.errorbar(line.x, line.y, yerr=bars, capsize=2, elinewidth=0.8, **look)
             continue
         axis.plot(line.x, line.y, marker="o" if points == 1 else None, **look)
-        if line.spread is not None:
-            axis.fill_between(line.x, line.y - line.spread, line.y + line.spread, color=colour, alpha=0.18, linewidth=0)
+        if (ends := line.ends()) is not None:
+            axis.fill_between(line.x, *ends, color=colour, alpha=0.18, linewidth=0)
     if panel.limits is not None:
-        ends, limits = (panel.limits.start, panel.limits.end), (panel.limits.low, panel.limits.high)
+        along, limits = (panel.limits.start, panel.limits.end), (panel.limits.low, panel.limits.high)
         look = {"color": LIMITS_COLOUR, "linestyle": "--", "linewidth": 0.8}
         for height, label in zip(limits, (LIMITS_LABEL, None), strict=True):
-            axis.plot(ends, (height, height), label=label, **look)
+            axis.plot(along, (height, height), label=label, **look)
     if panel.log_x:
         axis.set_xscale("log")
+    if panel.over_rounds:
+        axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_xlabel(panel.x_label)
     axis.set_ylabel(panel.y_label)
     axis.grid(alpha=0.3)

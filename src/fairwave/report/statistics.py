@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fairwave.metrics.fairness import fairness_summary
 from fairwave.metrics.intervals import Interval, change_interval, interval
@@ -15,6 +16,22 @@ from fairwave.metrics.uploads import uploading
 if TYPE_CHECKING:
     import xarray as xr
 
+POSITIVE = (0.0, np.inf)
+SHARE = (0.0, 1.0)
+RANGES: dict[str, tuple[float, float]] = {
+    "test_accuracy": SHARE,
+    "received_accuracy": SHARE,
+    "membership_auc": SHARE,
+    "backdoor_success": SHARE,
+    "deviation": SHARE,
+    "caught": SHARE,
+    "jain": SHARE,
+    "gini": SHARE,
+    "max_min": (1.0, np.inf),
+    "correlation": (-1.0, 1.0),
+    "utility": (-np.inf, np.inf),
+}
+"""Where a quantity's values can lie; losses, errors, energies and spreads, which are not listed, are not below 0."""
 MILESTONES = (1, 10, 30, 50)
 """Rounds whose losses the paper's figure lets one read off."""
 
@@ -31,11 +48,16 @@ def in_order_of_path_loss(results: xr.Dataset, values: xr.DataArray) -> xr.DataA
     return values.copy(data=np.take_along_axis(values.values, order[None], axis=2))
 
 
+def interval_of(name: str, values: ArrayLike) -> Interval:
+    """The interval of a quantity's mean over seeds, which stays where such values can lie."""
+    return interval(values, *RANGES.get(name, POSITIVE))
+
+
 def fairness_over_seeds(results: xr.Dataset, scheme: str) -> dict[str, Interval]:
     """Spread of the devices' mean energy per round, seed by seed, then over seeds."""
     energy = mean_over_rounds(results, "energy_j").sel(scheme=scheme)
     each = [fairness_summary(energy.sel(seed=seed).values) for seed in results["seed"].values]
-    return {name: interval([summary[name] for summary in each]) for name in each[0]}
+    return {name: interval_of(name, [summary[name] for summary in each]) for name in each[0]}
 
 
 def mean_loss(results: xr.Dataset) -> xr.DataArray:
@@ -59,6 +81,25 @@ def loss_spread(results: xr.Dataset) -> xr.DataArray:
 def rounds_reached(results: xr.Dataset) -> xr.DataArray:
     """Rounds that each scheme and seed has done."""
     return _done(results).sum("round")
+
+
+def asked_rounds(results: xr.Dataset) -> int:
+    """Rounds that every scheme and seed was to do; stored results say so."""
+    return int(results.attrs.get("rounds", results.sizes["round"]))
+
+
+def labelled(results: xr.Dataset, scheme: str) -> str:
+    """A scheme's name, with its rounds where it has fewer than were asked for: such a row is no like for like."""
+    asked, reached = asked_rounds(results), rounds_reached(results).sel(scheme=scheme)
+    counts = {int(seed): int(reached.sel(seed=seed)) for seed in results["seed"].values}
+    short = {seed: count for seed, count in counts.items() if count < asked}
+    if not short:
+        return scheme
+    if len(set(counts.values())) == 1:
+        return f"{scheme} ({next(iter(short.values()))} of {asked} rounds)"
+    told = ", ".join(f"seed {seed}: {count}" for seed, count in list(short.items())[:3])
+    more = f" and {len(short) - 3} more seeds" if len(short) > 3 else ""
+    return f"{scheme} ({told}{more}, of {asked} rounds)"
 
 
 def common_rounds(results: xr.Dataset, one: str, other: str) -> xr.Dataset:
@@ -101,13 +142,15 @@ def tested_measure(results: xr.Dataset) -> tuple[str, str]:
 
 def at_round(values: xr.DataArray, scheme: str, number: int) -> Interval:
     """A per-round quantity of a scheme over seeds."""
-    return interval(values.sel(scheme=scheme, round=number).values)
+    return interval_of(str(values.name), values.sel(scheme=scheme, round=number).values)
 
 
 def last_value(values: xr.DataArray, scheme: str) -> Interval:
     """A per-round quantity in the last round that each seed reached."""
     series = values.sel(scheme=scheme).values
-    return interval([row[np.isfinite(row)][-1] if np.isfinite(row).any() else np.nan for row in series])
+    return interval_of(
+        str(values.name), [row[np.isfinite(row)][-1] if np.isfinite(row).any() else np.nan for row in series]
+    )
 
 
 def relative_change(values: xr.DataArray, new: str, base: str) -> Interval:

@@ -12,8 +12,8 @@ from fairwave.metrics.intervals import Interval, interval
 from fairwave.report.device_losses import LAST
 from fairwave.report.figure_data import Panel, Series
 from fairwave.report.interactive_figures import panel_html
-from fairwave.report.page import FIGURES, FILE, write_page
-from fairwave.report.static_figures import write_figures
+from fairwave.report.page import FILE, write_page
+from fairwave.report.static_figures import FIGURES, write_figures
 from fairwave.report.statistics import mean_over_rounds
 from fairwave.report.style import with_interval
 from fairwave.report.tables import table

@@ -12,8 +12,8 @@ from fairwave.metrics.intervals import Interval, interval
 from fairwave.report.device_losses import LAST
 from fairwave.report.figure_data import Panel, Series
 from fairwave.report.interactive_figures import panel_html
-from fairwave.report.page import FIGURES, FILE, write_page
-from fairwave.report.static_figures import write_figures
+from fairwave.report.page import FILE, write_page
+from fairwave.report.static_figures import FIGURES, write_figures
 from fairwave.report.style import counted, with_interval
 from fairwave.report.sweep_points import FILES, Axis, Row, levels
 from fairwave.report.tables import table
@@ -124,7 +124,7 @@ def _all_points(rows: Sequence[Row], axes: Sequence[Axis]) -> str:
     heads = (*(axis.name for axis in axes), "scheme", "energy (mJ)", "std (mJ)", "loss", _measures(rows)[-1][1])
     left = f" The first {MOST_ROWS} of {len(by_point)} rows." if len(by_point) > MOST_ROWS else ""
     caption = f"Means over seeds with 95 % intervals. {' and '.join(FILES)} have a row for every seed.{left}"
-    return f'<h2>All points</h2><p class="caption">{caption}</p><div class="wide">{table(heads, lines)}</div>'
+    return f'<h2>All points</h2><p class="caption">{caption}</p>{table(heads, lines)}'
 
 
 def _told(rows: Sequence[Row], measure: str, scale: float, digits: int) -> str:

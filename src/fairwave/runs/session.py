@@ -27,6 +27,7 @@ from fairwave.runs.packing import pack_state, rows_of, unpack_state
 from fairwave.runs.plugin_check import refuse_changed_plugins
 from fairwave.runs.results import to_dataset
 from fairwave.runs.store import RunStore, no_run_in
+from fairwave.runs.track_states import track_states
 from fairwave.scenario.model_keeping import keeps
 from fairwave.trackers.callback import Training
 from fairwave.trackers.callback_calls import CallbackCalls, Follow, followed, nobody
@@ -134,14 +135,7 @@ def history_in_words(store: RunStore) -> dict[str, str]:
 
 def ended_early(store: RunStore) -> list[str]:
     """A sentence for every track that ended before its last round, and why."""
-    order = store.order
-    status = {track: store.summary(track) for track in order.tracks()}
-    return [
-        f"{track.scheme} with seed {track.seed} ended after {now.rounds} of {order.rounds} rounds: "
-        f"{now.ended.in_words()}"
-        for track, now in status.items()
-        if now.ended is not None and now.rounds < order.rounds
-    ]
+    return [state.in_words() for state in track_states(store) if state.ended_early]
 
 
 def _work_through(

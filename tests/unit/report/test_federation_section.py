@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from fairwave.report.federation_section import federation_section
+from fairwave.report.tables import pieces_html
 
 DIMS = ("scheme", "seed", "round", "device")
 
@@ -29,14 +30,14 @@ def results(participating: np.ndarray) -> xr.Dataset:
 def test_devices_that_were_away_leave_a_trace():
     taken = np.ones((4, 3))
     taken[1:, 1], taken[:, 2] = 0.0, 0.0
-    page = federation_section(results(taken))
+    page = pieces_html(federation_section(results(taken)))
     assert "<td>4</td><td>1</td><td>device 2: 0</td><td>2</td>" in page.replace(' class="number"', "")
     taken[:, 2] = 1.0
-    page = federation_section(results(taken))
+    page = pieces_html(federation_section(results(taken)))
     assert "<td>4</td><td>2</td><td>device 1: 1</td><td></td>" in page.replace(' class="number"', "")
 
 
 def test_where_all_were_there_nobody_is_named():
-    page = federation_section(results(np.ones((4, 3))))
+    page = pieces_html(federation_section(results(np.ones((4, 3)))))
     assert "<td>4</td><td>3</td><td></td><td></td>" in page.replace(' class="number"', "")
     assert "device 0" not in page

@@ -16,6 +16,7 @@ from fairwave.report.figure_data import panels
 from fairwave.report.learning_sheet import learning_sheet
 from fairwave.report.sweep_page import write_sweep
 from fairwave.report.sweep_points import Axis, measured, write_points
+from fairwave.report.tables import pieces_html
 from fairwave.runs.order import Track
 from fairwave.runs.session import TrackProgress
 from tests.made_up_results import DIMS, made_up_results
@@ -47,10 +48,10 @@ def test_figures_and_tables_show_the_error(results):
     assert last.series[0].y.tolist() == [4.0, 3.0, 2.5, 1.5]
     sheet = learning_sheet(results)
     assert sheet.heads[-1] == "test RMSE, last" and sheet.rows[0][-1].startswith("1.500")
-    for page in (cheating_section(results), device_losses_section(results)):
+    for page in map(pieces_html, (cheating_section(results), device_losses_section(results))):
         assert "<table" in page and "accuracy" not in page and "no value" not in page
     classes = results.drop_vars("test_rmse").assign(received_accuracy=xr.full_like(results["loss"], 0.9))
-    for page in (cheating_section(classes), device_losses_section(classes)):
+    for page in map(pieces_html, (cheating_section(classes), device_losses_section(classes))):
         assert "accuracy" in page
 
 

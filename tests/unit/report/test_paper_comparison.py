@@ -12,8 +12,12 @@ from fairwave.report.averaging import energy_spreads, loss_gaps, loss_spreads
 from fairwave.report.figure_data import panels
 from fairwave.report.headline_notes import deep_fades
 from fairwave.report.headlines import headlines, verdict
-from fairwave.report.paper_section import paper_sections, paper_sheets
-from fairwave.report.tables import Sheet, sheet_markdown
+from fairwave.report.paper_section import paper_section, paper_sheets
+from fairwave.report.paper_setting import is_beside_paper
+from fairwave.report.privacy_account import run_account
+from fairwave.report.section import RunReport, parts
+from fairwave.report.tables import Sheet, pieces_html, sheet_markdown
+from fairwave.scenario.loading import load_scenario
 from tests.made_up_results import made_up_results
 
 SCHEMES, SEEDS, ROUNDS, DEVICES = ["proposed", "alike", "costly"], 3, 60, 4
@@ -64,7 +68,7 @@ def test_the_sentences_name_the_benchmark_that_gives_all_and_what_the_other_miss
     assert row(table, "alike")["missed"] == "" and row(table, "costly")["missed"] == "mean device energy"
     assert row(table, "the paper")["mean training loss"] == "+6.26 %"
     assert row(table, "costly")["mean training loss"].startswith("+6.26 %")
-    shown = paper_sections(results)[0]
+    shown = pieces_html(paper_section(results))
     assert all(f"<li>{sentence}</li>" in shown for sentence in said)
 
 
@@ -103,8 +107,30 @@ def test_what_has_no_value_gives_no_headline(results):
 
 
 def test_a_run_without_the_proposed_scheme_is_not_compared(results):
-    first, after = paper_sections(results.sel(scheme=["alike", "costly"]))
-    assert "does not include the proposed scheme" in first and after == ""
+    without = results.sel(scheme=["alike", "costly"])
+    assert paper_section(without) == [] and not is_beside_paper(without)
+
+
+@pytest.mark.parametrize(
+    ("preset", "rounds", "overrides", "compared"),
+    [
+        ("paper", 10, (), True),
+        ("paper", 9, (), False),
+        ("paper-clean", 10, ("utility.iteration_price_j=0.07 J",), True),
+        ("paper", 10, ("cell.num_devices=20",), False),
+        ("paper", 10, ("data.source=fashion-mnist",), False),
+        ("fair", 60, (), False),
+        ("small", 60, (), False),
+    ],
+)
+def test_only_runs_of_the_papers_setting_with_ten_rounds_are_held_against_it(
+    results, preset, rounds, overrides, compared
+):
+    described = load_scenario(preset, overrides).model_dump_json()
+    run = results.isel(round=slice(rounds)).assign_attrs(scenario=described)
+    assert is_beside_paper(run) == compared
+    keys = [part.key for part in parts(RunReport("a", run, "", [], run_account(load_scenario(preset), {})), 1)]
+    assert ("run-1-paper" in keys) == compared
 
 
 def test_the_proposed_scheme_alone_has_no_gaps_and_no_statements(results):

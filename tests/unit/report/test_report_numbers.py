@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 import xarray as xr
 
@@ -18,7 +19,7 @@ from fairwave.report.headlines import headlines
 from fairwave.report.page import conclusions, write_report
 from fairwave.report.privacy_account import run_account
 from fairwave.report.privacy_section import privacy_section
-from fairwave.report.section import RunReport, section
+from fairwave.report.section import RunReport, opening, parts, section
 from fairwave.report.statistics import (
     evaluated,
     fairness_over_seeds,
@@ -29,6 +30,7 @@ from fairwave.report.statistics import (
     milestones,
 )
 from fairwave.report.style import with_interval
+from fairwave.report.tables import pieces_html
 from fairwave.scenario.loading import load_scenario
 from tests.made_up_results import made_up_results
 from tests.statements import made_up
@@ -74,6 +76,24 @@ def test_changes_are_intervals_of_the_log_ratio():
     assert change_interval([1e-6, 1e-2], [1.0, 1.0]).low >= -100
 
 
+def test_intervals_stay_where_values_can_lie():
+    """Beside Student's interval on the logarithm, or the log-odds, of the mean, with its delta-method error."""
+    shares, spreads = np.array([0.97, 0.999, 0.9]), np.array([0.1, 3.0, 0.2])
+    for values, least, most in ((shares, 0.0, 1.0), (spreads, 0.0, np.inf)):
+        plain, ours = interval(values), interval(values, least, most)
+        assert (plain.low < least or plain.high > most) and least < ours.low < ours.mean < ours.high < most
+        mean, error = values.mean(), scipy.stats.sem(values)
+        slope = 1 / mean if np.isinf(most) else 1 / (mean * (1 - mean))
+        scale = np.log if np.isinf(most) else scipy.special.logit
+        for end, expected in zip((ours.low, ours.high), scipy.stats.t.interval(0.95, 2), strict=True):
+            assert scale(end) == pytest.approx(scale(mean) + expected * error * slope)
+    assert interval([1.0, 1.0], 0.0, 1.0) == Interval(1.0, 1.0, 1.0, 2)
+    small = np.random.default_rng(3).normal(10.0, 0.01, 6)
+    assert (interval(small, 0.0).low, interval(small, 0.0).high) == pytest.approx(
+        (interval(small).low, interval(small).high), rel=1e-5
+    )
+
+
 @pytest.mark.statistical
 def test_intervals_cover_the_mean_as_often_as_they_say():
     """Fixed key. 20,000 intervals: 95 % +- 0.15 % cover; 5 sigma, false alarm below 1e-6. A normal quantile (1.96 for
@@ -104,7 +124,9 @@ def test_schemes_are_compared_over_the_rounds_that_both_have(results):
         results[name][short] = np.nan
     said = {claim.claim: claim.measured.mean for claim in headlines(results)}
     assert said["mean training loss against max_power"] == pytest.approx(5.0)
-    assert "max_power with seed 0 has 20" in section(RunReport("a", results, "", [], ACCOUNT), 1)
+    page = opening(short_run := RunReport("a", results, "", [], ACCOUNT)) + section(parts(short_run, 1))
+    assert "This run is not finished" in page and "max_power has done 20 to 60 of 60 rounds" in page
+    assert page.count("max_power (seed 0: 20, of 60 rounds)") >= 4  # in every table
 
 
 def test_what_was_evaluated_is_told_until_the_next_time_and_no_longer(results):
@@ -154,6 +176,7 @@ def test_tables(results):
     ("value", "options", "text"),
     [
         (Interval(0.4541, 0.4418, 0.4664, 5), {}, "0.454 ± 0.012"),
+        (Interval(0.97, 0.91, 0.99, 5), {"digits": 2}, "0.97 (0.91 to 0.99)"),
         (Interval(0.4541, math.nan, math.nan, 1), {}, "0.454"),
         (Interval(5.43, 5.2, 5.7, 5), {"digits": 1, "unit": " %"}, "+5.4 % (+5.2 to +5.7)"),
         (Interval(-5.43, math.nan, math.nan, 1), {"digits": 1, "unit": " %"}, "-5.4 %"),
@@ -182,14 +205,18 @@ def test_the_page_is_self_contained_and_escapes_what_it_quotes(results, tmp_path
     ]
     page = write_report(runs, tmp_path).read_text(encoding="utf-8")
     own = re.sub(r"<script>.*?</script>", "", page, count=1, flags=re.DOTALL)  # plotly itself names its home page
-    assert not re.search(r"""(src|href)=["']""", own)
+    assert not re.search(r"""src=["']|url\(|@import""", own)
+    links = re.findall(r'href="([^"]+)"', own)
+    assert links and all(link.startswith("#") or (tmp_path / link).is_file() for link in links)
+    assert len(page) < 1_500_000
     assert "<b>x</b>" not in own and "&lt;b&gt;x&lt;/b&gt;" in own and "a = '<script>'" not in own
     assert own.count("<h3>Headlines: the proposed scheme</h3>") == own.count("<h3>Loss spread") == 2
     ids = re.findall(r'\bid="([^"]+)"', own)
-    assert len(ids) == len(set(ids)) == 2 * (len(runs[0].panels) + 1)
+    assert len(ids) == len(set(ids)) and set(re.findall(r'href="#([^"]+)"', own)) <= set(ids)
+    assert own.count('role="img" aria-label="') == 3 * len(runs[0].panels)
     for name in ("one", "two"):
         assert {path.name for path in (tmp_path / "figures" / name).iterdir()} == {
-            f"{panel.key}.{form}" for panel in runs[0].panels for form in ("svg", "pdf")
+            f"{panel.key}.{form}" for panel in runs[0].panels for form in ("svg", "pdf", "csv")
         }
 
 
@@ -205,7 +232,7 @@ def test_the_page_counts_unfinished_tries_and_all_seeds_together(results):
     run = made_up("fair-mlp", schemes=("proposed",), seeds=(0, 1))
     asked = event("update", "device", np.array([3]), 1.3, 1.0, steps=4_000, sampling=16 / 600)
     more = run_account(run.scenario, run.ledgers, {("proposed", 1): [(3, asked)]})
-    pages = [privacy_section(each, results) for each in (run_account(run.scenario, run.ledgers), more)]
+    pages = [pieces_html(privacy_section(each, results)) for each in (run_account(run.scenario, run.ledgers), more)]
     said = "proposed with seed 1: asked in round 4, not concluded: counted at its worst."
     assert said in pages[1] and said not in pages[0]
     assert more.together is not None and more.together.epsilon > more.schemes[0].exposures[0].epsilon

@@ -91,7 +91,7 @@ def test_the_verdict_comes_first_and_leaves_nothing_out(tmp_path, found, pays, s
     assert said in verdict(answers, ["lazy"], DEFENDED)
     page = write_incentives(answers, ["lazy"], ["max_power", DEFENDED], DEFENDED, "about", tmp_path)
     text = page.read_text(encoding="utf-8")
-    assert text.index(said.replace("'", "&#x27;")) < text.index("In numbers") and "incentives" in text
+    assert text.index(said.replace("'", "&#x27;")) < text.index("In numbers") and "Colours: loss (%)" in text
 
 
 def results(schemes_: list[str], worst: list[float]) -> xr.Dataset:

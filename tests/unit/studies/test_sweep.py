@@ -121,14 +121,11 @@ def test_each_seed_is_averaged_over_points_first(tmp_path):
 
 
 def _decoded(figure: str) -> dict[str, list[float]]:
-    import base64
-    import re
+    import json
 
-    def values(name: str) -> list[float]:
-        kind, content = re.search(rf'"{name}":\{{"dtype":"(\w+)","bdata":"([^"]+)"', figure).groups()
-        return np.frombuffer(base64.b64decode(content.encode().decode("unicode_escape")), kind).tolist()
-
-    return {"x": values("x"), "y": values("y"), "bars": values("array")}
+    drawn = json.loads(figure[figure.index('{"traces"') :])["traces"][0]
+    assert drawn["error_y"]["array"] == pytest.approx(drawn["error_y"]["arrayminus"])
+    return {"x": drawn["x"], "y": drawn["y"], "bars": drawn["error_y"]["array"]}
 
 
 def test_points_as_files(tmp_path):

@@ -1,0 +1,48 @@
+"""What devices spend, and how evenly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairwave.metrics.uploads import uploading
+from fairwave.report.statistics import fairness_over_seeds, labelled
+from fairwave.report.style import with_interval
+from fairwave.report.tables import Piece, Sheet
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+HEADS = ("scheme", "mean (mJ)", "std (mJ)", "CV", "max/min", "Jain", "Gini")
+
+
+def energy_section(results: xr.Dataset) -> list[Piece]:
+    """A table, or a sentence where devices do not report what they spend."""
+    if not bool(results["energy_j"].where(uploading(results)).notnull().any()):
+        return ['<p class="caption">The devices kept their energy to themselves.</p>']
+    rows = []
+    for name in map(str, results["scheme"].values):
+        energy = fairness_over_seeds(results, name)
+        rows.append(
+            (
+                labelled(results, name),
+                with_interval(energy["mean"], 1, 1e3),
+                with_interval(energy["std"], 2, 1e3),
+                *(with_interval(energy[key], 4) for key in ("cv", "max_min", "jain", "gini")),
+            )
+        )
+    caption = (
+        "Spread over devices of their mean energy per round, over the rounds in which they uploaded. CV is the std "
+        "divided by the mean; Jain's index is 1, and Gini's coefficient 0, where all pay the same." + _prepared(results)
+    )
+    return [Sheet("energy", "Energy and fairness", caption, HEADS, rows)]
+
+
+def _prepared(results: xr.Dataset) -> str:
+    """What devices spend before the first round, which no row counts; nothing where they spend nothing."""
+    if "preparation_energy_j" not in results.coords:
+        return ""
+    energy_j, time_s = (results[name].mean().item() for name in ("preparation_energy_j", "preparation_s"))
+    return (
+        f" Before the first round every device computes the features of its samples, once: {energy_j:.3g} J and "
+        f"{time_s:.3g} s in the mean, which the table does not count."
+    )
