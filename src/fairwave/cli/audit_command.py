@@ -26,7 +26,10 @@ def audit(
     ] = None,
     overrides: Overrides = None,
     seed: Annotated[
-        int, typer.Option(min=0, max=10**6, help="Seed of the auditor's choices, and of simulated noise and batches.")
+        int,
+        typer.Option(
+            min=0, max=10**6, help="Draw the auditor's choices, and simulated noise and batches, from this seed."
+        ),
     ] = 0,
 ) -> None:
     """Run the code that federates on records of the auditor's choice, and test what it sends against what is claimed.

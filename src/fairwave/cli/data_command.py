@@ -16,7 +16,9 @@ app = typer.Typer(
     help="Fetch published data sets, or take them from files.", no_args_is_help=True, rich_markup_mode=None
 )
 
-Name = Annotated[str, typer.Argument(show_default=False, metavar="NAME", help="A name of 'fairwave data list'.")]
+Name = Annotated[
+    str, typer.Argument(show_default=False, metavar="NAME", help="The data set, by a name of 'fairwave data list'.")
+]
 
 
 @app.command("list")
@@ -51,7 +53,9 @@ def add(
     name: Name,
     files: Annotated[
         list[Path],
-        typer.Argument(show_default=False, metavar="FILES...", help="Its files, or folders or archives with them."),
+        typer.Argument(
+            show_default=False, metavar="FILES...", help="The data set's files, or folders or archives with them."
+        ),
     ],
 ) -> None:
     """Make a data set from files that are here, check it, and keep it.

@@ -44,17 +44,22 @@ class Noise(enum.StrEnum):
     SIMULATION = "simulation"
 
 
-Source = Annotated[str, typer.Argument(show_default=False, help="Preset or TOML file. Default: small.")]
-Preset = Annotated[str, typer.Option(show_default=False, help="The same as SOURCE.")]
-Nodes = Annotated[int | None, typer.Option(min=1, show_default=False, help="Devices. Default: the scenario's.")]
-Rounds = Annotated[int, typer.Option(help="Communication rounds.")]
-SchemeNames = Annotated[str, typer.Option(help="Comma-separated; each is run in turn.")]
+Source = Annotated[
+    str,
+    typer.Argument(show_default=False, help="The scenario: a preset or a TOML file. Left out, it is the preset small."),
+]
+Preset = Annotated[str, typer.Option(show_default=False, help="Give the scenario here instead of as SOURCE.")]
+Nodes = Annotated[
+    int | None, typer.Option(min=1, show_default=False, help="Take so many devices. Left out, they are the scenario's.")
+]
+Rounds = Annotated[int, typer.Option(help="Run so many communication rounds.")]
+SchemeNames = Annotated[str, typer.Option(help="Run these schemes, separated by commas, one after the other.")]
 NoiseSource = Annotated[
     Noise,
     typer.Option(help="'hardened' draws from the operating system; 'simulation' repeats, and protects nothing."),
 ]
-Deadline = Annotated[float, typer.Option(help="Seconds that each exchange waits for answers.")]
-Quorum = Annotated[float, typer.Option(help="Share of a round's devices that must answer.")]
+Deadline = Annotated[float, typer.Option(help="Wait so many seconds for the answers of each exchange.")]
+Quorum = Annotated[float, typer.Option(help="Ask for answers of this share of a round's devices.")]
 
 
 @app.command()
@@ -68,7 +73,8 @@ def local(
     overrides: Overrides = None,
     plugins: Plugins = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the run. Default: runs/federated- and the scenario's name.")
+        Path | None,
+        typer.Option(help="Store the run in this folder. Left out, it is runs/federated- and the scenario's name."),
     ] = None,
     engine: Annotated[
         Engine,
@@ -109,7 +115,7 @@ def local(
 
 @app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write, which must be new.")],
     source: Source = "",
     preset: Preset = "",
     nodes: Nodes = None,
@@ -119,12 +125,15 @@ def init(
     overrides: Overrides = None,
     plugins: Plugins = None,
     host: Annotated[
-        list[str] | None, typer.Option(help="Name or address of the access point, as devices see it; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Give a name or address of the access point, as devices see it; this may be repeated."),
     ] = None,
     port: Annotated[
-        int, typer.Option(min=1, max=65534, help="Its port for devices; the next one stays inside.")
+        int, typer.Option(min=1, max=65534, help="Let devices connect to this port; the next one stays inside.")
     ] = 8443,
-    days: Annotated[int, typer.Option(min=1, max=1825, help="How long the access point's certificate lasts.")] = 365,
+    days: Annotated[
+        int, typer.Option(min=1, max=1825, help="Let the access point's certificate last so many days.")
+    ] = 365,
     noise: NoiseSource = Noise.HARDENED,
     deadline: Deadline = 120.0,
     quorum: Quorum = 0.5,

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from fairwave.runs.session import TrackProgress
     from fairwave.studies.jobs import Job
 
-Jobs = Annotated[int | None, typer.Option("--jobs", help="Runs at a time. Default: one per core, or one on a GPU.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", help="Make so many runs at a time. Left out, it is one per core, or one on a GPU."),
+]
 
 
 def run_jobs(planned: Sequence[Job], folder: Path, workers: int | None, scheduler: str = "") -> None:

@@ -17,10 +17,16 @@ if TYPE_CHECKING:
 def plan(
     source: Source = "fair",
     epsilon: Annotated[
-        float | None, typer.Option(min=0.01, max=1000.0, help="Budget. Default: the scenario's privacy.max_epsilon.")
+        float | None,
+        typer.Option(
+            min=0.01, max=1000.0, help="Keep to this budget. Left out, it is the scenario's privacy.max_epsilon."
+        ),
     ] = None,
     records: Annotated[
-        int | None, typer.Option(min=1, help="Records that a device holds. Default: as the scenario shares them out.")
+        int | None,
+        typer.Option(
+            min=1, help="Let a device hold so many records. Left out, they are as the scenario shares them out."
+        ),
     ] = None,
     overrides: Overrides = None,
     plugins: Plugins = None,

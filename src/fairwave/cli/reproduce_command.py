@@ -23,13 +23,19 @@ OTHER_READINGS = {
 
 
 def reproduce(
-    rounds: Annotated[int | None, typer.Option(help="Communication rounds. Default: the paper's 200.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Run so many communication rounds. Left out, they are the paper's 200.")
+    ] = None,
     seeds: Annotated[
-        str, typer.Option(show_default=False, help="Such as 0..4 or 0,3,7. Default: 0..4, or 0 with --search.")
+        str,
+        typer.Option(
+            show_default=False,
+            help="Repeat with these seeds, as in 0..4 or 0,3,7. Left out, they are 0..4, or 0 with --search.",
+        ),
     ] = "",
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for all runs and the report. Default: runs/reproduce, or runs/search with --search."),
+        typer.Option(help="Put all into this folder. Left out, it is runs/reproduce, or runs/search with --search."),
     ] = None,
     search: Annotated[
         bool, typer.Option("--search", help="Search for the readings that meet all that the paper publishes.")

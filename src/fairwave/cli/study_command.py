@@ -24,8 +24,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Rounds = Annotated[int, typer.Option(help="Communication rounds of every run.")]
-Out = Annotated[Path | None, typer.Option(help="Folder for runs and page. Default: runs/study- and the question.")]
+Rounds = Annotated[int, typer.Option(help="Give every run so many communication rounds.")]
+Out = Annotated[
+    Path | None, typer.Option(help="Put runs and page into this folder. Left out, it is runs/study- and the question.")
+]
 FEW_SAMPLES = "data.samples_per_device=900"
 ATTACKED = ("cell.num_devices=20", "data.samples_per_device=300")
 
@@ -34,7 +36,8 @@ ATTACKED = ("cell.num_devices=20", "data.samples_per_device=300")
 def incentives(
     source: Source = "paper-clean",
     behaviours: Annotated[
-        str, typer.Option(help="Comma-separated (see 'fairwave scenario behaviours'), or 'all'.")
+        str,
+        typer.Option(help="Try these behaviours, separated by commas (see 'fairwave scenario behaviours'), or 'all'."),
     ] = "all",
     rounds: Rounds = 20,
     seeds: Seeds = "0..2",
@@ -75,7 +78,12 @@ def incentives(
 @app.command()
 def pareto(
     source: Source = "paper-clean",
-    schemes: Annotated[str, typer.Option(show_default=False, help="Comma-separated, or 'all'. Default: eight.")] = "",
+    schemes: Annotated[
+        str,
+        typer.Option(
+            show_default=False, help="Compare these schemes, separated by commas, or 'all'. Left out, there are eight."
+        ),
+    ] = "",
     rounds: Rounds = 30,
     seeds: Seeds = "0..2",
     overrides: Overrides = None,
@@ -124,13 +132,20 @@ def responses(
 def attacks(
     source: Source = "paper-clean",
     attacks: Annotated[
-        str, typer.Option(show_default=False, help="Comma-separated behaviours. Default: those that harm the model.")
+        str,
+        typer.Option(
+            show_default=False,
+            help="Try these behaviours, separated by commas. Left out, they are those that harm the model.",
+        ),
     ] = "",
     aggregators: Annotated[
-        str, typer.Option(help="Comma-separated (see 'fairwave scenario aggregators'), or 'all'.")
+        str,
+        typer.Option(
+            help="Try these aggregators, separated by commas (see 'fairwave scenario aggregators'), or 'all'."
+        ),
     ] = "all",
-    share: Annotated[float, typer.Option(help="Share of devices that attack, below 0.5.")] = 0.2,
-    scheme: Annotated[str, typer.Option(help="Scheme of every run; one that takes the mean.")] = "no_privacy",
+    share: Annotated[float, typer.Option(help="Let this share of the devices attack; it is below 0.5.")] = 0.2,
+    scheme: Annotated[str, typer.Option(help="Run this scheme, one that takes the mean.")] = "no_privacy",
     rounds: Rounds = 20,
     seeds: Seeds = "0..2",
     overrides: Overrides = None,
@@ -172,13 +187,13 @@ def attacks(
 @app.command("best-response")
 def best_response(
     source: Source = "fair",
-    scheme: Annotated[str, typer.Option(help="The scheme whose rules the device knows.")] = "proposed",
-    tries: Annotated[int, typer.Option(help="Random strategies; half as many are tried near the best.", min=2)] = 24,
+    scheme: Annotated[str, typer.Option(help="Let the device know the rules of this scheme.")] = "proposed",
+    tries: Annotated[
+        int, typer.Option(help="Try so many random strategies, and half as many near the best.", min=2)
+    ] = 24,
     rounds: Rounds = 25,
     seeds: Seeds = "0",
-    fresh_seeds: Annotated[
-        str, typer.Option(help="Seeds on which the best are judged, such as 100..104.")
-    ] = "100..104",
+    fresh_seeds: Annotated[str, typer.Option(help="Judge the best on these seeds, as in 100..104.")] = "100..104",
     overrides: Overrides = None,
     out: Out = None,
     jobs: Jobs = None,
@@ -214,12 +229,14 @@ def best_response(
 
 @app.command()
 def contribution(
-    scenarios: Annotated[str, typer.Option(help="Presets or files, comma-separated.")] = "paper-clean,fair",
+    scenarios: Annotated[
+        str, typer.Option(help="Run these presets or files, separated by commas.")
+    ] = "paper-clean,fair",
     rounds: Rounds = 8,
-    every: Annotated[int, typer.Option(help="Rounds from one game to the next; the first round is one.")] = 2,
-    samples: Annotated[int, typer.Option(help="Test samples that the worth of coalitions is measured on.")] = 500,
+    every: Annotated[int, typer.Option(help="Play a game every so many rounds, beginning with the first.")] = 2,
+    samples: Annotated[int, typer.Option(help="Measure the worth of coalitions on so many test samples.")] = 500,
     utility: Annotated[
-        str, typer.Option(help="What worth is: fall of the 'loss', or rise of the 'accuracy'.")
+        str, typer.Option(help="Take worth for the fall of the 'loss', or for the rise of the 'accuracy'.")
     ] = "loss",
     between: Annotated[float, typer.Option(help="Estimates: worth of all below which a round is no game.")] = 0.0,
     within: Annotated[float, typer.Option(help="Estimates: worth that an order may lack when it is cut short.")] = 0.0,

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", show_default=False, help="What to sweep, in TOML.")],
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY.toml", show_default=False, help="A file in TOML that says what to sweep.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="Folder for runs, page and table. Default: runs/sweep- and the file's name.")
+        Path | None,
+        typer.Option(
+            help="Put runs, page and table into this folder. Left out, it is runs/sweep- and the file's name."
+        ),
     ] = None,
     jobs: Jobs = None,
     scheduler: Annotated[
