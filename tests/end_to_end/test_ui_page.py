@@ -22,6 +22,7 @@ from tests.unit.ui.stored_runs import MAX_POWER, PROPOSED, a_run, an_order, bein
 
 pytestmark = pytest.mark.slow
 
+DATA = Path(__file__).parents[1] / "data"
 WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
 PATIENCE_MS = 20_000
 KNOWN = "Applying inline style violates"
@@ -182,7 +183,7 @@ def test_two_runs_are_compared(browser, folder):
         expect(differences).to_have_count(2)
         expect(differences.nth(1)).to_have_text("rounds46")
         page.get_by_role("button", name="first: max_power").click()
-        page.wait_for_function("document.querySelector('#figure-loss .plot').data.length === 3")
+        page.wait_for_function("() => document.querySelector('#figure-loss .plot').data.length === 3")
 
 
 def test_reports_and_results_can_be_had(browser, folder):
@@ -307,7 +308,19 @@ def test_it_survives_whatever_happens_to_the_run(browser, tmp_path):
         a_run(place, rounds=2)
         expect(state).to_have_text("done")
         expect(beside).to_have_text("done")
-        page.wait_for_function("document.querySelector('#figure-loss .plot').data.every(t => t.y.length === 2)")
+        page.wait_for_function("() => document.querySelector('#figure-loss .plot').data.every(t => t.y.length === 2)")
+
+
+def test_a_federation_that_knows_little_of_its_devices(browser, tmp_path):
+    """Devices of this one kept energies and losses to themselves: there is no curve of them, and the page says so."""
+    shutil.copytree(DATA / "federation-format-6" / "run", tmp_path / "runs" / "old")
+    with dashboard(browser, tmp_path / "runs") as opened:
+        page = opened("#/run?run=old")
+        page.wait_for_function("() => document.querySelector('#figure-tested .plot')?.data?.[0].y.length === 2")
+        for figure, known in (("tested", True), ("loss", False), ("energy_mj", False), ("spread_mj", False)):
+            expect(page.locator(f"#figure-{figure} .plot")).to_be_visible(visible=known)
+            expect(page.locator(f"#figure-{figure} .none")).to_be_visible(visible=not known)
+        expect(page.locator("svg.cell .hollow")).to_have_count(3)
 
 
 def test_a_name_stays_text(browser, tmp_path):

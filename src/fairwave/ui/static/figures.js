@@ -56,8 +56,9 @@ export function figures() {
     const title = h("h3", {});
     const plot = h("div", { class: "plot", role: "img" });
     const values = h("div", { class: "values" });
+    const none = h("p", { class: "none quiet", hidden: true }, "No values of this are stored: in a federation, devices may keep them to themselves.");
     const table = h("details", { ontoggle: () => draw() }, h("summary", {}, "Values as a table"), values);
-    return { figure, title, plot, table, values, element: h("figure", { class: "card", id: `figure-${figure.key}` }, h("figcaption", {}, title, h("span", { class: "quiet" }, figure.says)), plot, table) };
+    return { figure, title, plot, none, table, values, element: h("figure", { class: "card", id: `figure-${figure.key}` }, h("figcaption", {}, title, h("span", { class: "quiet" }, figure.says)), none, plot, table) };
   });
   let lines = [];
   let busy = false;
@@ -77,6 +78,7 @@ export function figures() {
       const Plotly = await plotly();
       for (const part of parts) {
         if (!part.plot.isConnected) return;
+        if (part.plot.hidden) continue;
         await Plotly.react(part.plot, shown.flatMap((line) => traces(line, part.figure)), layout(rounds, part.figure), { displayModeBar: false, responsive: true, showTips: false });
       }
     } finally {
@@ -111,6 +113,8 @@ function tell(part, shown) {
   const each = shown.flatMap((line) => line.tracks.map((track) => ({ name: line.tracks.length > 1 ? `${line.label}, seed ${track.seed}` : line.label, track })));
   const ends = each.map(({ name, track }) => `${name} ${told(last(track[figure.key]), figure.digits, figure.unit)} after ${track.rounds} rounds`);
   part.plot.setAttribute("aria-label", `${title} by round: ${ends.join("; ") || "no line shown"}`);
+  part.none.hidden = each.length === 0 || each.some(({ track }) => last(track[figure.key]) !== null);
+  part.plot.hidden = part.table.hidden = !part.none.hidden;
   if (!part.table.open) return;
   const rounds = Math.max(0, ...each.map(({ track }) => track.rounds));
   const every = Math.max(1, Math.ceil(rounds / 20));
