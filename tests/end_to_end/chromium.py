@@ -15,10 +15,15 @@ QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 QUIET += ["--disable-component-update", "--disable-sync"]
 
 
+def browser_path() -> str | None:
+    """Where the browser is, if there is one."""
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
     """A browser without a window; the test is skipped where there is none, unless FAIRWAVE_BROWSER=required."""
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    found = browser_path()
     if found is None:
         if os.environ.get("FAIRWAVE_BROWSER") == "required":
             pytest.fail("no browser, though FAIRWAVE_BROWSER=required")

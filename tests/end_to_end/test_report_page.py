@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +13,9 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-BROWSER = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-)
+from tests.end_to_end.chromium import browser_path
+
+BROWSER = browser_path()
 QUIET = [
     "--headless",
     "--no-sandbox",

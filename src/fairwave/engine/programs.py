@@ -17,6 +17,7 @@ from typing import Any
 
 import jax
 
+from fairwave.double_precision import Precision, in_precision, precision_here
 from fairwave.learning.model import Tree
 
 
@@ -58,11 +59,10 @@ class Rehearsal:
 
     def note(self, key: Hashable, compiling: Callable[[], object]) -> None:
         """Compile something once, with the settings that JAX has at the moment."""
-        known: Any = jax.config  # has its options from when JAX is imported
-        settings = known.jax_enable_x64, known.jax_default_matmul_precision
+        settings = precision_here()
         if (key, settings) not in _NOTED:
             _NOTED.add((key, settings))
-            self.begun.append(self._pool.submit(_with_settings, *settings, compiling))
+            self.begun.append(self._pool.submit(_compile, settings, compiling))
 
 
 _NOTED: set[Hashable] = set()
@@ -107,7 +107,7 @@ def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(known.shape, known.dtype, weak_type=known.weak_type)  # type: ignore[no-untyped-call]
 
 
-def _with_settings(double: bool, matmul_precision: str | None, compiling: Callable[[], object]) -> object:
-    """Settings of JAX belong to a thread."""
-    with jax.enable_x64(double), jax.default_matmul_precision(matmul_precision):
+def _compile(settings: Precision, compiling: Callable[[], object]) -> object:
+    """Compile on a thread with the settings of the one that asked."""
+    with in_precision(settings):
         return compiling()

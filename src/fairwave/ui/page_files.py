@@ -1,4 +1,4 @@
-"""The files of the page: a few of our own, and plotly's script, which the plotly package brings."""
+"""The files of the page: a few of its own, and plotly's script, which reports carry too."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
+from fairwave.report.plotly_script import plotly_script
+
 PAGE, PLOTLY = "dashboard.html", "plotly.js"
 KINDS = {
     ".html": "text/html; charset=utf-8",
@@ -19,8 +21,6 @@ KINDS = {
     ".svg": "image/svg+xml",
 }
 OURS = importlib.resources.files("fairwave.ui") / "static"
-SCRIPTS = ("plotly-basic.min.js", "plotly.min.js")
-"""Plotly's script in the plotly package, the smallest that draws our figures first."""
 
 
 def file_names() -> list[str]:
@@ -28,16 +28,10 @@ def file_names() -> list[str]:
     return sorted([PLOTLY, *(entry.name for entry in OURS.iterdir() if entry.is_file())])
 
 
-def plotly_script() -> bytes:
-    """The script that draws figures."""
-    folder = importlib.resources.files("plotly") / "package_data"
-    return next((folder / name).read_bytes() for name in SCRIPTS if (folder / name).is_file())
-
-
 @functools.cache
 def _content(name: str) -> tuple[bytes, bytes, str]:
     """A file's content, that content compressed, and a tag that changes with it."""
-    content = plotly_script() if name == PLOTLY else (OURS / name).read_bytes()
+    content = plotly_script().encode() if name == PLOTLY else (OURS / name).read_bytes()
     return content, gzip.compress(content, 6, mtime=0), f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
 
 
