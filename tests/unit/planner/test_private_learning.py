@@ -71,7 +71,8 @@ def test_a_budget_lasts_for_the_rounds_that_the_gaussian_mechanism_allows():
 
         return brentq(excess, 1e-3, 200.0)
 
-    device = ("privacy.mode=device", "defences.use=[]", "run.num_rounds=80", "privacy.noise_multiplier=8")
+    device = ("privacy.mode=device", "defences.use=[]", "defences.aggregator=mean")
+    device += ("run.num_rounds=80", "privacy.noise_multiplier=8")
     found = lasting(load_scenario("fair", device), 4.0, 300)
     exact = max(n for n in range(1, 200) if epsilon(8.0 / np.sqrt(n)) <= 4.0)
     assert exact - 1 <= found.rounds <= exact < 80  # rounding takes a little of delta

@@ -104,9 +104,8 @@ def test_more_samples_than_there_are():
 
 def test_a_privacy_budget_that_ends_early():
     counts = np.full(10, 6000)
-    in_rounds = seen_of(
-        "privacy.mode=device", "defences.use=[]", preset="fair", counts=counts, budget=np.full(10, 4), rounds=100
-    )
+    trusted = ("privacy.mode=device", "defences.use=[]", "defences.aggregator=mean")
+    in_rounds = seen_of(*trusted, preset="fair", counts=counts, budget=np.full(10, 4), rounds=100)
     said = budget(in_rounds)
     assert said is not None and "epsilon 8 lasts for 4 of 100 rounds, after which no device takes part" in said
     assert "fewer rounds" in said and "privacy plan" not in said
