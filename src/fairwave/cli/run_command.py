@@ -187,7 +187,8 @@ def tell_results(folder: Path, worked: bool) -> None:
 
 def this_command() -> str:
     """The command line of this process, as a shell would take it."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    program = Path(sys.argv[0]).name
+    return shlex.join(["fairwave" if program == "__main__.py" else program, *sys.argv[1:]])
 
 
 def _quoted(folder: Path) -> str:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fairwave.errors import ArgumentError, OutputError
 from fairwave.metrics.intervals import Interval, interval
+from fairwave.report.fitting_table import FittingTable
 from fairwave.report.style import with_interval
 from fairwave.report.tables import Sheet
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 FILE = "contribution.csv"
 NO_ORDER = "no order"
@@ -83,16 +81,11 @@ def agreement_sheet(rows: Sequence[Agreement], scenario: str) -> Sheet:
     )
 
 
-def agreement_table(sheet: Sheet) -> Table:
+def agreement_table(sheet: Sheet) -> FittingTable:
     """A sheet for a terminal."""
-    from rich.table import Table
-
-    table = Table(title=f"{sheet.title}. {sheet.caption}", title_justify="left")
-    for head in sheet.heads:
-        table.add_column(head, justify="left" if head == "rule" else "right")
-    for row in sheet.rows:
-        table.add_row(*row)
-    return table
+    return FittingTable(
+        f"{sheet.title}. {sheet.caption}", [head.replace("_", "\n") for head in sheet.heads], sheet.rows
+    )
 
 
 def best_rule(rows: Sequence[Agreement], scenario: str, truth: str) -> tuple[str, float]:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.table import Table
 
 from fairwave.errors import OutputError
 from fairwave.report.device_losses import LAST
+from fairwave.report.fitting_table import FittingTable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,26 +48,23 @@ def outcomes(attack: str, aggregator: str, results: xr.Dataset) -> list[Outcome]
     ]
 
 
-def attacks_table(found: Sequence[Outcome]) -> Table:
+def attacks_table(found: Sequence[Outcome]) -> FittingTable:
     """A row per attack and a column per aggregator: the mean accuracy over seeds in per cent.
 
     A backdoor has a second row, with the share of marked test samples for which it works.
     """
     attacks, aggregators = ([*dict.fromkeys(getattr(one, name) for one in found)] for name in ("attack", "aggregator"))
     title = f"test accuracy (%), mean of the last {LAST} rounds and of all seeds"
-    table = Table(title=title, title_justify="left")
-    table.add_column("attack")
-    for aggregator in aggregators:
-        table.add_column(aggregator.replace("_", "\n"), justify="right")
+    rows: list[Sequence[str]] = []
     for attack in attacks:
         each = [
             [one for one in found if (one.attack, one.aggregator) == (attack, aggregator)] for aggregator in aggregators
         ]
-        table.add_row(attack, *(_per_cent([one.accuracy for one in seeds]) for seeds in each))
+        rows.append((attack, *(_per_cent([one.accuracy for one in seeds]) for seeds in each)))
         marked = [[one.backdoor_success for one in seeds if one.backdoor_success is not None] for seeds in each]
         if any(marked):
-            table.add_row("  marked samples", *map(_per_cent, marked))
-    return table
+            rows.append(("  marked samples", *map(_per_cent, marked)))
+    return FittingTable(title, ["attack", *(name.replace("_", "\n") for name in aggregators)], rows)
 
 
 def _per_cent(shares: Sequence[float]) -> str:

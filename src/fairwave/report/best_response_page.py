@@ -11,9 +11,9 @@ import numpy as np
 
 from fairwave.metrics.intervals import interval
 from fairwave.metrics.price_of_honesty import HARDLY_WORSE, Answer, Outcome
-from fairwave.report.page import FILE, write_page
+from fairwave.report.page import write_study
 from fairwave.report.style import with_interval
-from fairwave.report.tables import table
+from fairwave.report.tables import Sheet
 
 CSV = "strategies.csv"
 _HEADS = ("strategy", "gain in utility (%)", "its copy's loss (%)", "energy saved (%)")
@@ -41,17 +41,21 @@ def write_best_response(answer: Answer, about: str, folder: Path) -> Path:
         writer = csv.writer(stream)
         writer.writerow(("strategy", "utility_gain", "loss_change", "energy_saved"))
         writer.writerows((one.strategy, *map(float, _means(one))) for one in answer.tried)
-    fresh = [_row(one) for one in (answer.best_utility, answer.best_saving)]
-    sections = (
-        f"<h2>Verdict</h2><p><strong>{html.escape(verdict(answer))}</strong></p>"
-        "<h3>The best two on seeds that the search has not seen</h3>"
-        + table(_HEADS, fresh)
-        + "<h3>All strategies, on the seeds of the search</h3>"
-        + table(_HEADS, [_row(one) for one in answer.tried])
+    caption, best = "Against the honest device on the same seeds.", (answer.best_utility, answer.best_saving)
+    pieces = (
+        f"<h2>Verdict</h2><p><strong>{html.escape(verdict(answer))}</strong></p>",
+        Sheet(
+            "best", "The best two on seeds that the search has not seen", caption, _HEADS, [_row(one) for one in best]
+        ),
+        Sheet(
+            "tried",
+            "All strategies, on the seeds of the search",
+            caption,
+            _HEADS,
+            [_row(one) for one in answer.tried],
+        ),
     )
-    return write_page(
-        folder / FILE, title="fairwave: best responses", opening=about, sections=sections, conclusions=_CONCLUSIONS
-    )
+    return write_study(folder, title="fairwave: best responses", opening=about, pieces=pieces, conclusions=_CONCLUSIONS)
 
 
 def _means(one: Outcome) -> Sequence[float]:

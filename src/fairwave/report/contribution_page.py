@@ -18,10 +18,9 @@ from fairwave.report.agreement_rows import (
     write_agreements,
 )
 from fairwave.report.heat_tables import heat_map_html
-from fairwave.report.page import FILE as PAGE
-from fairwave.report.page import write_page
+from fairwave.report.page import write_study
 from fairwave.report.static_figures import FIGURES, write_heat_map
-from fairwave.report.tables import sheet_html, table
+from fairwave.report.tables import Piece, Sheet
 
 
 def write_contribution(
@@ -35,13 +34,13 @@ def write_contribution(
     write_agreements(rows, folder / FILE)
     for scenario in scenarios:
         draw_agreements(rows, scenario, folder / FIGURES)
-    listed = table(("rule", "what it looks at"), list(summaries.items()))
-    sections = "".join(_section(rows, scenario) for scenario in scenarios) + f"<h2>Rules</h2>{listed}"
-    return write_page(
-        folder / PAGE,
+    listed = Sheet("rules", "What rules look at", "", ("rule", "what it looks at"), list(summaries.items()))
+    sections = [piece for scenario in scenarios for piece in _section(rows, scenario)]
+    return write_study(
+        folder,
         title="fairwave: do scores know who contributes?",
         opening=about,
-        sections=f"<h2>{html.escape(verdict(rows, truth))}</h2>{sections}",
+        pieces=[f"<h2>{html.escape(verdict(rows, truth))}</h2>", *sections, "<h2>Rules</h2>", listed],
         conclusions=_CONCLUSIONS,
     )
 
@@ -59,10 +58,10 @@ def verdict(rows: Sequence[Agreement], truth: str) -> str:
     return f"Closest to the Shapley values, by the mean rank correlation over settings: {'; '.join(said)}."
 
 
-def _section(rows: Sequence[Agreement], scenario: str) -> str:
+def _section(rows: Sequence[Agreement], scenario: str) -> list[Piece]:
     rules, settings, values, texts = _grid(rows, scenario)
     sheet = agreement_sheet(rows, scenario)
-    return sheet_html(sheet) + heat_map_html(rules, settings, values, texts, "rank correlation")
+    return [sheet, heat_map_html(rules, settings, values, texts, "rank correlation")]
 
 
 def _grid(rows: Sequence[Agreement], scenario: str) -> tuple[list[str], list[str], np.ndarray, list[list[str]]]:

@@ -11,10 +11,10 @@ import numpy as np
 from fairwave.metrics.advantage import Advantage
 from fairwave.metrics.intervals import interval
 from fairwave.report.heat_tables import heat_map_html
-from fairwave.report.page import FILE, write_page
+from fairwave.report.page import write_study
 from fairwave.report.static_figures import FIGURES, write_heat_map
 from fairwave.report.style import with_interval
-from fairwave.report.tables import table
+from fairwave.report.tables import Sheet
 
 Answers = Mapping[tuple[str, str], Sequence[Advantage]]
 """The advantage of each behaviour in each setting, seed by seed."""
@@ -45,16 +45,16 @@ def write_incentives(
         "Loss of the model that the misbehaving device has, against the mean of the others (red: it is worse off), and "
         "energy that it saves. Means over seeds."
     )
-    sections = (
-        f"<h2>Verdict</h2><p><strong>{html.escape(verdict(answers, behaviours, judged))}</strong></p>"
-        f'<h3>Loss and energy</h3><p class="caption">{caption}</p>'
-        + heat_map_html(behaviours, settings, gaps, texts, "loss (%)")
-        + "<h3>In numbers</h3>"
-        + table(_HEADS, [_row(b, s, answers[b, s]) for b in behaviours for s in settings])
+    rows = [_row(b, s, answers[b, s]) for b in behaviours for s in settings]
+    pieces = (
+        f"<h2>Verdict</h2><p><strong>{html.escape(verdict(answers, behaviours, judged))}</strong></p>",
+        f'<h3>Loss and energy</h3><p class="caption">{caption}</p>',
+        heat_map_html(behaviours, settings, gaps, texts, "loss (%)"),
+        Sheet("incentives", "In numbers", "Means over seeds with 95 % intervals.", _HEADS, rows),
     )
     write_heat_map(behaviours, settings, gaps, texts, "incentives", folder / FIGURES)
-    return write_page(
-        folder / FILE, title="fairwave: does cheating pay?", opening=about, sections=sections, conclusions=_CONCLUSIONS
+    return write_study(
+        folder, title="fairwave: does cheating pay?", opening=about, pieces=pieces, conclusions=_CONCLUSIONS
     )
 
 

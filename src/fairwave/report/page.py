@@ -18,6 +18,7 @@ from fairwave.report.section import Part, RunReport, opening, parts, section, sh
 from fairwave.report.sheet_files import FOLDER as TABLES
 from fairwave.report.sheet_files import write_figure_data, write_sheets
 from fairwave.report.static_figures import FIGURES, write_figures
+from fairwave.report.tables import Piece, Sheet, pieces_html
 
 FILE = "report.html"
 CONCLUSIONS = "conclusions"
@@ -84,6 +85,26 @@ def write_page(
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror}); choose a writable folder") from None
     return path
+
+
+def write_study(
+    folder: Path,
+    *,
+    title: str,
+    opening: str,
+    pieces: Sequence[Piece],
+    conclusions: Sequence[str],
+    panels: Sequence[Panel] = (),
+) -> Path:
+    """Write the page of a study into a folder, with its tables and the data of its figures as files; the page's path.
+
+    `panels` are the figures that `pieces` draws.
+    """
+    write_figures(list(panels), folder / FIGURES)
+    write_figure_data(panels, folder / FIGURES)
+    write_sheets((piece for piece in pieces if isinstance(piece, Sheet)), folder / TABLES)
+    sections = pieces_html(pieces, TABLES)
+    return write_page(folder / FILE, title=title, opening=opening, sections=sections, conclusions=conclusions)
 
 
 def conclusions(runs: list[RunReport]) -> list[str]:

@@ -40,7 +40,11 @@ class ProvedEpsilon:
         """What a reader has to know about the number."""
         if self.epsilon is None:
             return ["the noise is nominal, no guarantee" if self.noisy else "nothing bounds what updates tell"]
-        seeded = ["simulated noise: true only where nobody has the seed"] if self.seeded else []
+        seeded = (
+            ["what the same training proves with noise for deployment; seeded noise protects nobody"]
+            if self.seeded
+            else []
+        )
         return [f"delta {self.delta:g}, for {self.unit}", *seeded]
 
 

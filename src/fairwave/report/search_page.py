@@ -12,36 +12,34 @@ from fairwave.metrics.paper_distance import PUBLISHED, Member
 from fairwave.metrics.published import STATEMENTS
 from fairwave.report.figure_data import Panel, Series
 from fairwave.report.interactive_figures import panel_html
-from fairwave.report.page import FILE, write_page
+from fairwave.report.page import write_study
 from fairwave.report.search_file import FILE as ALL
 from fairwave.report.search_sheets import search_sheets
 from fairwave.report.search_words import DEFINITION, TRAINING, UNKNOWNS, answer, best_member, best_with
-from fairwave.report.static_figures import FIGURES, write_figures
-from fairwave.report.tables import sheet_html, table
+from fairwave.report.tables import Sheet
 
 
 def write_search_page(ranking: Sequence[Member], about: str, folder: Path) -> Path:
     """Write the page and its figures into a folder; the page's path."""
-    sheets = {key: sheet_html(sheet) for key, sheet in search_sheets(ranking).items()}
+    sheets = search_sheets(ranking)
     panels = [_distances(ranking, unknown) for unknown in TRAINING]
-    write_figures(panels, folder / FIGURES)
     drawn = "".join(f"<div><h3>{panel.title}</h3>{panel_html(panel, 'search-')}</div>" for panel in panels)
-    sections = (
+    pieces = (
         f"<h2>Answer</h2><p><strong>{html.escape(answer(ranking, len(ranking)))}</strong></p>",
         f"<h3>How distance is defined</h3><p>{html.escape(DEFINITION)}</p>",
         sheets["terms"],
-        "<h3>What the paper says of its curves in words</h3>",
         _statements(best_member(ranking)),
         sheets["unknowns"],
         _caption(f"Below, the distances of all members with each value, the nearest first. {ALL} has all of them."),
         f'<div class="figures">{drawn}</div>',
         sheets["trainings"],
     )
-    return write_page(
-        folder / FILE,
+    return write_study(
+        folder,
         title="fairwave: which benchmark did the paper use?",
         opening=about,
-        sections="".join(sections),
+        pieces=pieces,
+        panels=panels,
         conclusions=_CONCLUSIONS,
     )
 
@@ -56,10 +54,11 @@ def _distances(ranking: Sequence[Member], unknown: str) -> Panel:
     return Panel(f"distances-{unknown}", title, "members, the nearest first", "distance", "", series)
 
 
-def _statements(member: Member) -> str:
+def _statements(member: Member) -> Sheet:
     texts = {statement.name: statement.text for statement in STATEMENTS}
     rows = [(texts.get(name, name), "yes" if holds else "no") for name, holds in member.statements.items()]
-    return table(("statement", "holds"), rows)
+    title, caption = "What the paper says of its curves in words", "In the member that is nearest to the paper."
+    return Sheet("statements", title, caption, ("statement", "holds"), rows)
 
 
 def _caption(text: str) -> str:

@@ -12,11 +12,10 @@ from fairwave.metrics.intervals import Interval, interval
 from fairwave.report.device_losses import LAST
 from fairwave.report.figure_data import Panel, Series
 from fairwave.report.interactive_figures import panel_html
-from fairwave.report.page import FILE, write_page
-from fairwave.report.static_figures import FIGURES, write_figures
+from fairwave.report.page import write_study
 from fairwave.report.statistics import mean_over_rounds
 from fairwave.report.style import with_interval
-from fairwave.report.tables import table
+from fairwave.report.tables import Sheet
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,12 +50,13 @@ def write_pareto(runs: Mapping[str, xr.Dataset], about: str, folder: Path) -> Pa
         series,
         over_rounds=False,
     )
-    write_figures([panel], folder / FIGURES)
-    return write_page(
-        folder / FILE,
+    heads = ("scheme", "limit", "energy (mJ)", "loss")
+    return write_study(
+        folder,
         title="fairwave: loss against energy",
         opening=about,
-        sections=_figure(panel) + table(("scheme", "limit", "energy (mJ)", "loss"), rows),
+        pieces=(_figure(panel), Sheet("pareto", "In numbers", caption, heads, rows)),
+        panels=[panel],
         conclusions=(
             "A scheme is worth its energy where no other point is both to the left of it and below it.",
             "Schemes with noise in their copies and those without are on one figure: compare like with like.",
@@ -83,17 +83,18 @@ def write_responses(runs: Mapping[str, xr.Dataset], about: str, folder: Path) ->
         rows.append((fit, f"{moves:.2f}", with_interval(interval(last), 1)))
         settled = moves <= SETTLED
         sentences.append(f"with '{fit}' the answers {'settle' if settled else 'do not settle'}")
-    write_figures(panels, folder / FIGURES)
     heads = (
         "effort fit",
         "largest movement of any device and seed in the last third (iterations)",
         "mean iterations at the end",
     )
-    return write_page(
-        folder / FILE,
+    numbers = Sheet("responses", "In numbers", "Intervals are over seeds.", heads, rows)
+    return write_study(
+        folder,
         title="fairwave: do best responses settle?",
         opening=about,
-        sections=f"<h2>Best answers: {'; '.join(sentences)}.</h2>" + "".join(map(_figure, panels)) + table(heads, rows),
+        pieces=(f"<h2>Best answers: {'; '.join(sentences)}.</h2>", *map(_figure, panels), numbers),
+        panels=panels,
         conclusions=(
             f"Settled means: in the last third of the rounds no device's best answer moves by more than {SETTLED:g} "
             "iteration.",

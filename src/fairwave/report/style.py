@@ -58,7 +58,8 @@ def change_text(per_cent: float) -> str:
 
 def points_text(difference: float) -> str:
     """A difference of shares in percentage points."""
-    return f"{100.0 * difference:+.1f} points"
+    points = f"{100.0 * difference:+.1f}"
+    return f"{points.lstrip('+-') if float(points) == 0.0 else points} points"
 
 
 def energy_text(energy_j: float) -> str:

@@ -12,11 +12,10 @@ from fairwave.metrics.intervals import Interval, interval
 from fairwave.report.device_losses import LAST
 from fairwave.report.figure_data import Panel, Series
 from fairwave.report.interactive_figures import panel_html
-from fairwave.report.page import FILE, write_page
-from fairwave.report.static_figures import FIGURES, write_figures
+from fairwave.report.page import write_study
 from fairwave.report.style import counted, with_interval
 from fairwave.report.sweep_points import FILES, Axis, Row, levels
-from fairwave.report.tables import table
+from fairwave.report.tables import Piece, Sheet
 
 MOST_ROWS = 500
 """Rows of the table on the page; the files beside it have all."""
@@ -31,21 +30,23 @@ MEASURES = (
 
 
 def write_sweep(rows: Sequence[Row], axes: Sequence[Axis], about: str, folder: Path) -> Path:
-    """Write the page and its figures into a folder; the page's path."""
-    sections = []
+    """Write the page, its figures and its table into a folder; the page's path."""
+    pieces: list[Piece] = []
+    panels: list[Panel] = []
     for axis in axes:
-        panels = [_panel(rows, axis, *measure[:4]) for measure in _measures(rows)]
-        write_figures(panels, folder / FIGURES)
-        drawn = "".join(f"<div><h3>{panel.title}</h3>{panel_html(panel, 'sweep-')}</div>" for panel in panels)
-        sections.append(
+        own = [_panel(rows, axis, *measure[:4]) for measure in _measures(rows)]
+        panels += own
+        drawn = "".join(f"<div><h3>{panel.title}</h3>{panel_html(panel, 'sweep-')}</div>" for panel in own)
+        pieces.append(
             f'<h2>{html.escape(axis.name)}</h2><p class="caption">{html.escape(_caption(rows, axis, axes))}</p>'
             f'<div class="figures">{drawn}</div>'
         )
-    return write_page(
-        folder / FILE,
+    return write_study(
+        folder,
         title="fairwave: sweep of " + ", ".join(axis.name for axis in axes),
         opening=about,
-        sections="".join(sections) + _all_points(rows, axes),
+        pieces=[*pieces, "<h2>All points</h2>", _all_points(rows, axes)],
+        panels=panels,
         conclusions=(
             "You may compare the schemes at a point: they met the same data, channels and initial model.",
             "A trend over one parameter is a mean over the others' values that were run; at other values it may "
@@ -109,13 +110,13 @@ def _caption(rows: Sequence[Row], axis: Axis, axes: Sequence[Axis]) -> str:
     )
 
 
-def _all_points(rows: Sequence[Row], axes: Sequence[Axis]) -> str:
+def _all_points(rows: Sequence[Row], axes: Sequence[Axis]) -> Sheet:
     by_point: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         by_point.setdefault((row.run, row.scheme), []).append(row)
     lines = [
         (
-            *(each[0].values[axis.name] for axis in axes),
+            *(str(each[0].values[axis.name]) for axis in axes),
             scheme,
             *(_told(each, measure, scale, digits) for measure, _, _, scale, digits in _measures(rows)),
         )
@@ -123,8 +124,8 @@ def _all_points(rows: Sequence[Row], axes: Sequence[Axis]) -> str:
     ]
     heads = (*(axis.name for axis in axes), "scheme", "energy (mJ)", "std (mJ)", "loss", _measures(rows)[-1][1])
     left = f" The first {MOST_ROWS} of {len(by_point)} rows." if len(by_point) > MOST_ROWS else ""
-    caption = f"Means over seeds with 95 % intervals. {' and '.join(FILES)} have a row for every seed.{left}"
-    return f'<h2>All points</h2><p class="caption">{caption}</p>{table(heads, lines)}'
+    caption = f"95 % intervals. {' and '.join(FILES)} have a row for every seed.{left}"
+    return Sheet("points", "Means over seeds", caption, heads, lines)
 
 
 def _told(rows: Sequence[Row], measure: str, scale: float, digits: int) -> str:
