@@ -150,7 +150,9 @@ def test_values_are_told_as_the_paper_prints_them(ranking):
 def test_the_page(ranking, tmp_path):
     page = write_search_page(ranking, "about <this>", tmp_path).read_text(encoding="utf-8")
     own = re.sub(r"<script>.*?</script>", "", page, count=1, flags=re.DOTALL)  # plotly itself names its home page
-    assert not re.search(r"""src=["']|href="[^#]|url\(""", own)
+    assert not re.search(r"""src=["']|url\(""", own)
+    links = {link for link in re.findall(r'href="([^"]*)"', own) if not link.startswith("#")}
+    assert links and all((tmp_path / link).is_file() for link in links)  # what was written beside it, and nothing else
     assert html.escape(answer(ranking, 24)) in own and "about &lt;this&gt;" in own
     assert "root mean square" in own and "175 to 375 mJ" in own and "no evidence" in own
     assert own.index("Answer") < own.index("beside the paper") < own.index("What matters")
