@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
+import fairwave as fairwave_package
 from fairwave.cli.init_command import FILES, init
 from fairwave.scenario.file_schema import file_schema
 from tests.end_to_end.command_line import fairwave
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +50,23 @@ def test_nothing_is_replaced(tmp_path: Path, capsys, monkeypatch):
     folder = tmp_path / "mine"
     said = fairwave(capsys, monkeypatch, "init", str(folder))
     assert said.code == 0 and f"fairwave plan {folder / 'scenario.toml'}" in said.out
-    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "examples"])
     (folder / "scenario.toml").write_text("mine")
     said = fairwave(capsys, monkeypatch, "init", str(folder))
     assert said.code == 4 and f"{folder / 'scenario.toml'}: is there already; choose another folder" in said.err
     assert (folder / "scenario.toml").read_text() == "mine"
+
+
+def test_what_help_texts_and_messages_cite_is_written(tmp_path: Path, capsys, monkeypatch):
+    """Whoever has the wheel alone finds every page and example that a text of the package names."""
+    said = fairwave(capsys, monkeypatch, "init", str(tmp_path), "--docs")
+    assert said.code == 0 and "examples/, docs/" in said.out
+    texts = [path.read_text("utf-8") for path in Path(fairwave_package.__file__).parent.rglob("*.py")]
+    cited = {path for text in texts for path in re.findall(r"\b(?:docs|examples)/\w+\.\w+", text)}
+    assert {"examples/sweep.toml", "examples/verify_statement.py", "docs/wire.md"} <= cited
+    assert sorted(path for path in cited if not (tmp_path / path).is_file()) == []
+    original = ROOT / "examples" / "sweep.toml"
+    assert (tmp_path / "examples" / "sweep.toml").read_bytes() == original.read_bytes()
 
 
 def test_the_notebook_is_a_notebook(started: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -24,8 +25,11 @@ def test_a_wheel_runs_elsewhere(tmp_path: Path):
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     starter = [f"cli/starter/{name}" for name in FILES]
+    cited = [f"{folder}/{path.name}" for folder in ("docs", "examples") for path in (ROOT / folder).glob("*.*")]
+    cited = [name for name in cited if name.endswith(".md") or name.startswith("examples/")]
+    assert {"docs/wire.md", "examples/sweep.toml"} <= set(cited)
     data = ("data/mnist.npz", "scenario/presets/paper.toml", "report/page.html", "ui/static/dashboard.js", "py.typed")
-    for needed in (*data, *starter):
+    for needed in (*data, *starter, *cited):
         assert f"fairwave/{needed}" in names
     venv.create(tmp_path / "env", with_pip=True)
     binaries = tmp_path / "env" / "bin"
@@ -50,11 +54,21 @@ def test_a_wheel_runs_elsewhere(tmp_path: Path):
         "http_proxy": "http://127.0.0.1:9",
     }
     plan = ["plan", "mine/scenario.toml", "--policies", "half_power", "--no-fading"]
-    for arguments in (["run", "small", "--rounds", "2"], ["report", "runs/small"], ["init", "mine"], plan):
+    sweep = ["sweep", "mine/examples/sweep.toml", "--dry-run"]
+    start = ["init", "mine", "--docs"]
+    for arguments in (["run", "small", "--rounds", "2"], ["report", "runs/small"], start, plan, sweep):
         command = [str(binaries / "fairwave"), *arguments]
         done = subprocess.run(command, check=False, cwd=away, env=offline, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
     assert (away / "runs" / "small" / "report.html").stat().st_size > 1_000_000
+    assert (away / "mine" / "docs" / "wire.md").read_bytes() == (ROOT / "docs" / "wire.md").read_bytes()
+    asked = [str(binaries / "python"), "-c", "import fairwave; print(fairwave.__version__)"]
+    printed = subprocess.run(asked, check=True, cwd=away, capture_output=True, text=True, timeout=60).stdout.strip()
+    assert (
+        printed
+        == wheel.name.split("-")[1]
+        == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    )
 
 
 OFFERED = """\
