@@ -63,7 +63,7 @@ def _of_run(run: str, runs: Runs) -> dict[str, str]:
         "size": _paragraph(_size(run, results)),
         "verdict": "".join(_paragraph(sentence, "* ") for sentence in verdict(headlines(results))),
         "fades": "".join(map(_paragraph, deep_fades(results))),
-        "summary": _paragraph(_summary(run, results)),
+        "summary": _summary(run, results),
     }
 
 
@@ -83,22 +83,25 @@ def written(text: str, told: Blocks) -> str:
 
 
 def _size(run: str, results: xr.Dataset) -> str:
-    sizes = ", ".join(counted(results.sizes[name], name) for name in ("device", "round", "seed"))
-    return f"`{run}`: {sizes}; computed on {results.attrs.get('machine', 'an unknown machine')}."
+    devices, rounds, seeds = (counted(results.sizes[name], name) for name in ("device", "round", "seed"))
+    machine = results.attrs.get("machine", "an unknown machine")
+    return f"The runs of `{run}` have {devices}, {rounds} and {seeds}. They were computed on {machine}."
 
 
 def _summary(run: str, results: xr.Dataset) -> str:
-    """The headlines against the benchmark as worded, in one sentence, and whether a benchmark gives all."""
+    """The headlines against the benchmark as worded, one to a line, and whether a benchmark gives all."""
     found = headlines(results)
-    said = "; ".join(
-        f"{each.claim.removesuffix(f' against {BENCHMARK}')} {each.text()}, where the paper says {each.stated.printed}"
-        for each in found
-        if each.base in (BENCHMARK, None)
-    )
     size = f"`{run}`, {counted(results.sizes['seed'], 'seed')}, {counted(results.sizes['round'], 'round')}"
     span = f"losses over {counted(last_shown_round(results), 'round')}"
-    gives = verdict(found)[0]
-    return f"In the paper's cell ({size}; {span}), against `{BENCHMARK}`, `{PROPOSED}` has: {said}. {gives}"
+    opening = f"This is how `{PROPOSED}` compares with the benchmark `{BENCHMARK}` in the paper's cell ({size}; {span}):"
+    lines = [
+        f"The {each.claim.removesuffix(f' against {BENCHMARK}')} {'changes by' if each.base else 'is'} {each.text()}. "
+        f"The paper says {each.stated.printed}."
+        for each in found
+        if each.base in (BENCHMARK, None)
+    ]
+    listed = "".join(_paragraph(line, "* ") for line in lines)
+    return f"{_paragraph(opening)}\n{listed}\n{_paragraph(verdict(found)[0])}"
 
 
 def _readings(run: str, runs: Runs) -> Sheet:

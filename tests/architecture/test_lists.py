@@ -31,8 +31,8 @@ def test_a_table_that_lacks_a_row_is_noticed():
     assert lists.written(text) == text != shorter and lists.written(shorter) == text
 
 
-def test_the_readme_describes_every_policy_as_the_registry_does():
-    text = (ROOT / "README.md").read_text("utf-8")
+def test_the_page_on_plans_describes_every_policy_as_the_registry_does():
+    text = (ROOT / "docs" / "plan.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \| [\d.]+ \|", text, flags=re.MULTILINE))
     assert rows == {name: RULES[name].summary for name in RULES.builtin_names()}
 

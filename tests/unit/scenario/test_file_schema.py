@@ -53,7 +53,7 @@ def test_presets_pass_as_files_and_in_full(name):
 
 
 def test_there_are_blocks_to_check():
-    assert len(BLOCKS) > 10 and any(name.startswith("README.md") for name in BLOCKS)
+    assert len(BLOCKS) > 10 and any(name.startswith("getting_started.md") for name in BLOCKS)
 
 
 @pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
