@@ -93,7 +93,9 @@ def _summary(run: str, results: xr.Dataset) -> str:
     found = headlines(results)
     size = f"`{run}`, {counted(results.sizes['seed'], 'seed')}, {counted(results.sizes['round'], 'round')}"
     span = f"losses over {counted(last_shown_round(results), 'round')}"
-    opening = f"This is how `{PROPOSED}` compares with the benchmark `{BENCHMARK}` in the paper's cell ({size}; {span}):"
+    opening = (
+        f"This is how `{PROPOSED}` compares with the benchmark `{BENCHMARK}` in the paper's cell ({size}; {span}):"
+    )
     lines = [
         f"The {each.claim.removesuffix(f' against {BENCHMARK}')} {'changes by' if each.base else 'is'} {each.text()}. "
         f"The paper says {each.stated.printed}."
