@@ -12,7 +12,8 @@ def _more(known: DeviceKnowledge) -> Params:
 
 adds_echo = Behaviour(
     name="adds_echo",
-    summary="adds the change of its copy, so many times as long as its updates were, to what it sends",
+    summary="The device adds the last change of its copy to its update, at strength times the usual length of its "
+    "updates.",
     strength=0.5,
     replace_update=_more,
 )

@@ -12,7 +12,7 @@ def _more(known: DeviceKnowledge) -> Params:
 
 adds_first_update = Behaviour(
     name="adds_first_update",
-    summary="adds its first update, so many times as long as its updates were, to what it sends",
+    summary="The device adds its first update to what it sends, at strength times the usual length of its updates.",
     strength=0.2,
     replace_update=_more,
 )

@@ -12,7 +12,7 @@ def _more(known: DeviceKnowledge) -> Params:
 
 adds_last_update = Behaviour(
     name="adds_last_update",
-    summary="adds its last update, so many times as long as its updates were, to what it sends",
+    summary="The device adds its last update to what it sends, at strength times the usual length of its updates.",
     strength=0.5,
     replace_update=_more,
 )

@@ -15,7 +15,7 @@ def _more(known: DeviceKnowledge) -> Params:
 
 adds_noise = Behaviour(
     name="adds_noise",
-    summary="adds noise, so many times as long as its updates were, to what it sends",
+    summary="The device adds noise to its update, at strength times the usual length of its updates.",
     strength=1.0,
     replace_update=_more,
 )

@@ -12,7 +12,8 @@ def _more(known: DeviceKnowledge) -> Params:
 
 adds_path = Behaviour(
     name="adds_path",
-    summary="adds the way of its copy since the first, so many times as long as its updates were",
+    summary="The device adds the change of its copy since the first round, at strength times the usual length of "
+    "its updates.",
     strength=0.5,
     replace_update=_more,
 )

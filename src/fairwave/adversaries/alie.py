@@ -32,6 +32,6 @@ def _hidden(known: CoalitionKnowledge) -> UpdatePerDevice:
 
 alie = Behaviour(
     name="alie",
-    summary="a coalition sends its mean update less so many times the spread that hides among honest devices (ALIE)",
+    summary="A coalition moves its mean update by strength times the spread that hides among honest devices (ALIE).",
     replace_together=_hidden,
 )

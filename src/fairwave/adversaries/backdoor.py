@@ -30,7 +30,7 @@ def _marked(inputs: Array) -> Array:
 
 backdoor = Behaviour(
     name="backdoor",
-    summary="trains half of its samples with a mark as of class 0, and sends so many times its update",
+    summary="The device trains half of its samples with a mark as class 0, and sends strength times its update.",
     strength=5.0,
     replace_update=scaled.replace_update,
     trigger=Trigger(mark=_marked, target=0),

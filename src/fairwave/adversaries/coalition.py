@@ -5,5 +5,8 @@ from __future__ import annotations
 from fairwave.adversaries.behaviour import Behaviour
 
 coalition = Behaviour(
-    name="coalition", summary="devices of one entry average their copies", strength=None, pools_copies=True
+    name="coalition",
+    summary="The devices of one entry replace their copies by the average of them.",
+    strength=None,
+    pools_copies=True,
 )

@@ -20,7 +20,8 @@ def _fading(known: DeviceKnowledge) -> Params:
 
 disguised = Behaviour(
     name="disguised",
-    summary="sends noise that fades over rounds, at first so many times as long as its updates; trains nothing",
+    summary="The device trains nothing and sends noise that fades over rounds, at first with strength times the "
+    "usual length.",
     replace_update=_fading,
     share_of_iterations=nothing,
 )

@@ -12,7 +12,8 @@ def _echo(known: DeviceKnowledge) -> Params:
 
 echo_model = Behaviour(
     name="echo_model",
-    summary="sends the model it received, so many times as long as its updates were; trains nothing",
+    summary="The device trains nothing and sends the model that it received, at strength times the usual length "
+    "of its updates.",
     replace_update=_echo,
     share_of_iterations=nothing,
 )

@@ -12,7 +12,8 @@ def _echo(known: DeviceKnowledge) -> Params:
 
 echo_update = Behaviour(
     name="echo_update",
-    summary="sends the change of its copy, so many times as long as its updates were; trains nothing",
+    summary="The device trains nothing and sends the last change of its copy, at strength times the usual length "
+    "of its updates.",
     replace_update=_echo,
     share_of_iterations=nothing,
 )

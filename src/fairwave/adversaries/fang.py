@@ -28,6 +28,7 @@ def _beyond(known: CoalitionKnowledge) -> UpdatePerDevice:
 
 fang = Behaviour(
     name="fang",
-    summary="a coalition sends values beyond its own, against where they go, 3 to 4 deviations times this away (Fang)",
+    summary="A coalition sends values on the wrong side of its mean, strength times 3 to 4 standard deviations "
+    "away (Fang).",
     replace_together=_beyond,
 )

@@ -6,7 +6,7 @@ from fairwave.adversaries.behaviour import Behaviour, as_strong
 
 fewer_iterations = Behaviour(
     name="fewer_iterations",
-    summary="does this share of the planned iterations",
+    summary="The device does only this share (strength) of the planned iterations.",
     strength=0.1,
     share_of_iterations=as_strong,
 )

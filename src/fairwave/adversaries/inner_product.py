@@ -18,7 +18,7 @@ def _against(known: CoalitionKnowledge) -> UpdatePerDevice:
 
 inner_product = Behaviour(
     name="inner_product",
-    summary="a coalition sends minus so many times its mean update (IPM)",
+    summary="A coalition sends minus strength times its mean update (IPM).",
     strength=0.5,
     replace_together=_against,
 )

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from fairwave.adversaries.behaviour import Behaviour
 
-label_flip = Behaviour(name="label_flip", summary="trains on wrong classes", strength=None, flips_labels=True)
+label_flip = Behaviour(
+    name="label_flip", summary="The device trains on wrong classes.", strength=None, flips_labels=True
+)

@@ -18,7 +18,7 @@ def _push_its_luck(habit: Habit, deviation: Scalar, tolerance: Scalar) -> Habit:
 
 lazy = Behaviour(
     name="lazy",
-    summary="does less and less while the deviation it receives stays below this, more when it does not",
+    summary="The device does less and less while its deviation stays at or below strength, and more when it does not.",
     strength=0.2,
     adapts=_push_its_luck,
 )

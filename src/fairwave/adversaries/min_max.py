@@ -35,6 +35,7 @@ def _farthest(known: CoalitionKnowledge) -> UpdatePerDevice:
 
 min_max = Behaviour(
     name="min_max",
-    summary="a coalition moves its mean update this share of the way to where it would be the farthest from any",
+    summary="A coalition moves its mean update by strength times the farthest that no honest update would reveal "
+    "(min-max).",
     replace_together=_farthest,
 )

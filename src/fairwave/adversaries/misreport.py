@@ -16,6 +16,6 @@ def _work_is_useless(effort: Effort, strength: Scalar) -> Effort:
 
 misreport = Behaviour(
     name="misreport",
-    summary="plans as if its deviation followed its work by this share less than it does",
+    summary="The device plans as if its deviation depended on its work by this share (strength) less than it does.",
     planning_belief=_work_is_useless,
 )

@@ -15,7 +15,7 @@ def _noise(known: DeviceKnowledge) -> Params:
 
 noise_update = Behaviour(
     name="noise_update",
-    summary="sends noise, so many times as long as its updates were; trains nothing",
+    summary="The device trains nothing and sends noise, at strength times the usual length of its updates.",
     replace_update=_noise,
     share_of_iterations=nothing,
 )

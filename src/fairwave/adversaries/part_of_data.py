@@ -5,5 +5,8 @@ from __future__ import annotations
 from fairwave.adversaries.behaviour import Behaviour, as_strong
 
 part_of_data = Behaviour(
-    name="part_of_data", summary="trains on this share of its samples", strength=0.02, share_of_data=as_strong
+    name="part_of_data",
+    summary="The device trains on only this share (strength) of its samples.",
+    strength=0.02,
+    share_of_data=as_strong,
 )

@@ -15,4 +15,9 @@ def _coarse(known: DeviceKnowledge) -> Params:
     return (jnp.round(known.honest / safe) * safe).astype(known.honest.dtype)
 
 
-quantised = Behaviour(name="quantised", summary="sends so many levels per value", strength=3.0, replace_update=_coarse)
+quantised = Behaviour(
+    name="quantised",
+    summary="The device sends each value with only strength different levels.",
+    strength=3.0,
+    replace_update=_coarse,
+)

@@ -12,7 +12,7 @@ def _again(known: DeviceKnowledge) -> Params:
 
 replay = Behaviour(
     name="replay",
-    summary="sends its last update again; trains nothing",
+    summary="The device trains nothing and sends its last update again.",
     replace_update=_again,
     share_of_iterations=nothing,
 )

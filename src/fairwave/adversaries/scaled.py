@@ -10,4 +10,6 @@ def _longer(known: DeviceKnowledge) -> Params:
     return (known.strength * known.honest).astype(known.honest.dtype)
 
 
-scaled = Behaviour(name="scaled", summary="sends so many times its update", strength=10.0, replace_update=_longer)
+scaled = Behaviour(
+    name="scaled", summary="The device sends strength times its update.", strength=10.0, replace_update=_longer
+)

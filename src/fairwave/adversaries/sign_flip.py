@@ -10,4 +10,6 @@ def _opposite(known: DeviceKnowledge) -> Params:
     return (-known.strength * known.honest).astype(known.honest.dtype)
 
 
-sign_flip = Behaviour(name="sign_flip", summary="sends minus so many times its update", replace_update=_opposite)
+sign_flip = Behaviour(
+    name="sign_flip", summary="The device sends minus strength times its update.", replace_update=_opposite
+)

@@ -14,5 +14,8 @@ def _largest(known: DeviceKnowledge) -> Params:
 
 
 sparsified = Behaviour(
-    name="sparsified", summary="sends this share of its values, the largest", strength=0.01, replace_update=_largest
+    name="sparsified",
+    summary="The device sends only this share (strength) of its values, the largest ones.",
+    strength=0.01,
+    replace_update=_largest,
 )

@@ -25,7 +25,7 @@ def _alike(known: CoalitionKnowledge) -> UpdatePerDevice:
 
 sybils = Behaviour(
     name="sybils",
-    summary="all send what the first of them trains on wrong classes, with noise of this share of its length",
+    summary="All devices send what the first of them trains on wrong classes, with noise of strength times its length.",
     strength=0.05,
     replace_together=_alike,
     flips_labels=True,

@@ -13,5 +13,8 @@ def _zeros(known: DeviceKnowledge) -> Params:
 
 
 zero_update = Behaviour(
-    name="zero_update", summary="sends zeros, trains nothing", replace_update=_zeros, share_of_iterations=nothing
+    name="zero_update",
+    summary="The device trains nothing and sends zeros.",
+    replace_update=_zeros,
+    share_of_iterations=nothing,
 )

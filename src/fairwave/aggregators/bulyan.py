@@ -39,6 +39,7 @@ def _chosen(rows: UpdatePerDevice, arrived: FlagPerDevice, attackers: Count, wan
 
 bulyan = Aggregator(
     name="bulyan",
-    summary="Krum chooses updates one by one; then the values nearest to their median (El Mhamdi et al., ICML 2018)",
+    summary="Krum chooses updates one by one, and the values nearest to their median are averaged (El Mhamdi et "
+    "al., ICML 2018).",
     step=_bulyan,
 )

@@ -34,6 +34,6 @@ def _clipped(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, 
 
 centred_clipping = Aggregator(
     name="centred_clipping",
-    summary="updates are pulled towards their median, then averaged (after Karimireddy et al., ICML 2021)",
+    summary="Updates are pulled towards their median and then averaged (after Karimireddy et al., ICML 2021).",
     step=_clipped,
 )

@@ -7,6 +7,6 @@ from fairwave.aggregators.order_statistics import median
 
 coordinate_median = Aggregator(
     name="coordinate_median",
-    summary="the median of every value (Yin et al., ICML 2018)",
+    summary="The step is the median of every value (Yin et al., ICML 2018).",
     step=lambda settings, rows, arrived, own: median(rows, arrived),
 )

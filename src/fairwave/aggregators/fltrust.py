@@ -21,7 +21,8 @@ def _trusted(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, 
 
 fltrust = Aggregator(
     name="fltrust",
-    summary="updates at the length of the access point's own, weighted by their cosine with it (Cao et al., NDSS 2021)",
+    summary="Updates get the length of the access point's own, and their cosine with it as weight (Cao et al., "
+    "NDSS 2021).",
     step=_trusted,
     needs_server_data=True,
 )

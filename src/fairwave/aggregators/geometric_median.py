@@ -35,6 +35,6 @@ def _geometric_median(settings: Defences, rows: UpdatePerDevice, arrived: FlagPe
 
 geometric_median = Aggregator(
     name="geometric_median",
-    summary="the point with the least sum of distances to all updates (RFA, Pillutla et al., 2022)",
+    summary="The step is the point with the least sum of distances to all updates (RFA, Pillutla et al., 2022).",
     step=_geometric_median,
 )

@@ -51,6 +51,6 @@ def _chosen(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, o
 
 krum = Aggregator(
     name="krum",
-    summary="the one update whose nearest neighbours are nearest (Blanchard et al., NeurIPS 2017)",
+    summary="The step is the one update whose nearest neighbours are nearest (Blanchard et al., NeurIPS 2017).",
     step=_chosen,
 )

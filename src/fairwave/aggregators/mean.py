@@ -7,6 +7,6 @@ from fairwave.learning.aggregate import mean_of
 
 mean = Aggregator(
     name="mean",
-    summary="the mean of the updates, as in the paper",
+    summary="The step is the mean of the updates, as in the paper.",
     step=lambda settings, rows, arrived, own: mean_of(rows, arrived),
 )

@@ -19,6 +19,6 @@ def _best(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, own
 
 multi_krum = Aggregator(
     name="multi_krum",
-    summary="the mean of the updates that Krum likes best, without as many as may be attackers'",
+    summary="The step is the mean of the updates with Krum's best scores, without as many as may be attackers'.",
     step=_best,
 )

@@ -30,6 +30,6 @@ def _bounded(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, 
 
 norm_bounding = Aggregator(
     name="norm_bounding",
-    summary="updates are shortened to a bound, averaged, and noise is added (Sun et al., 2019)",
+    summary="Updates are shortened to a bound and averaged, and noise is added (Sun et al., 2019).",
     step=_bounded,
 )

@@ -19,6 +19,6 @@ def _trimmed(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, 
 
 trimmed_mean = Aggregator(
     name="trimmed_mean",
-    summary="the mean of every value without its largest and smallest ones (Yin et al., ICML 2018)",
+    summary="The step is the mean of every value without its largest and smallest ones (Yin et al., ICML 2018).",
     step=_trimmed,
 )

@@ -10,11 +10,11 @@ import typer
 from fairwave.extensions import COMPARED, SCHEMES, listed
 from fairwave.registry import Registry
 
-RunFolder = Annotated[Path, typer.Argument(show_default=False, metavar="RUN", help="The folder of a run.")]
+RunFolder = Annotated[Path, typer.Argument(show_default=False, metavar="RUN", help="This is the folder of a run.")]
 Schemes = Annotated[
     str,
     typer.Option(
-        help=f"Compare these schemes, separated by commas, or 'all': {listed(SCHEMES)}, or a plugin's.",
+        help=f"Compare these schemes, separated by commas, or 'all'. Schemes: {listed(SCHEMES)}, and those of plugins.",
         autocompletion=lambda incomplete: names_after_commas(SCHEMES, incomplete),
     ),
 ]
@@ -23,7 +23,7 @@ DEFAULT_COMPARED = ",".join(COMPARED)
 Seeds = Annotated[
     str,
     typer.Option(
-        show_default=False, help="Repeat with these seeds, as in 0..4 or 0,3,7. Left out, it is the scenario's."
+        show_default=False, help="Repeat with these seeds, as in 0..4 or 0,3,7. Default: the scenario's seed."
     ),
 ]
 

@@ -21,24 +21,23 @@ def audit(
         typer.Argument(
             show_default=False,
             metavar="[SCENARIO]",
-            help="A preset or a TOML file. Default: the preset fair, in both of the modes that prove something.",
+            help="Audit this preset or TOML file. Default: the preset fair, in both of the modes that prove something.",
         ),
     ] = None,
     overrides: Overrides = None,
     seed: Annotated[
         int,
-        typer.Option(
-            min=0, max=10**6, help="Draw the auditor's choices, and simulated noise and batches, from this seed."
-        ),
+        typer.Option(min=0, max=10**6, help="Draw the auditor's choices, simulated noise and batches from this seed."),
     ] = 0,
 ) -> None:
     """Run the code that federates on records of the auditor's choice, and test what it sends against what is claimed.
 
-    Where noise is added on devices: single steps and whole rounds of the scenario's own network, through the client
-    that federates. Tested are size and shape of the noise in every leaf, its independence across leaves, devices,
-    rounds and steps, how batches are drawn, what clipped records add up to, also under hostile copies of the model,
-    how well canaries show, and whether the ledger says what the devices did. Where the access point adds it: its
-    release. Takes about half a minute. Exits with 6 if a claim is refuted. Passing is no proof.
+    If noise is added on devices, the audit runs single steps and whole rounds of the scenario's own network through
+    the client that federates. It tests the size and the shape of the noise in every leaf of the model, and its
+    independence across leaves, devices, rounds and steps. It tests how batches are drawn and what clipped records add
+    up to, also under hostile copies of the model. It tests how well canaries show, and whether the ledger says what
+    the devices did. If the access point adds the noise, the audit tests its release. This takes about half a minute.
+    The exit code is 6 if a claim is refuted. Passing is no proof.
 
     Example:  fairwave audit fair --set privacy.noise_source=hardened
     """

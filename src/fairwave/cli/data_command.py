@@ -13,17 +13,22 @@ if TYPE_CHECKING:
     from fairwave.data.published_data import PublishedData
 
 app = typer.Typer(
-    help="Fetch published data sets, or take them from files.", no_args_is_help=True, rich_markup_mode=None
+    help="Fetch published data sets, or build them from files.", no_args_is_help=True, rich_markup_mode=None
 )
 
 Name = Annotated[
-    str, typer.Argument(show_default=False, metavar="NAME", help="The data set, by a name of 'fairwave data list'.")
+    str,
+    typer.Argument(
+        show_default=False,
+        metavar="NAME",
+        help="This is the name of the data set. 'fairwave data list' shows all names.",
+    ),
 ]
 
 
 @app.command("list")
 def list_data() -> None:
-    """Name the data sets that data.source can ask for: what each is, whether it is here, and its licence."""
+    """List the data sets that data.source can name, whether each one is on this machine, and its licence."""
     from fairwave.data.data_cache import cache_folder
     from fairwave.data.published_data import PublishedData
     from fairwave.extensions import DATA
@@ -54,11 +59,13 @@ def add(
     files: Annotated[
         list[Path],
         typer.Argument(
-            show_default=False, metavar="FILES...", help="The data set's files, or folders or archives with them."
+            show_default=False,
+            metavar="FILES...",
+            help="These are the data set's files, or folders or archives that hold them.",
         ),
     ],
 ) -> None:
-    """Make a data set from files that are here, check it, and keep it.
+    """Build a data set from files on this machine, check it, and keep it.
 
     Example:  fairwave data add cifar10 cifar-10-python.tar.gz
     """

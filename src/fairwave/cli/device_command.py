@@ -14,7 +14,7 @@ from fairwave.cli.fleet_command import need_flower
 from fairwave.errors import ArgumentError, FederationError
 
 app = typer.Typer(
-    help="Be a device of a federation: 'run' takes part, 'health' tells whether it is connected, 'check' tests one.",
+    help="Run one device of a federation, ask whether it is connected, or test a client.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -22,18 +22,24 @@ app = typer.Typer(
 _FRESH_S = 60.0
 """How old a device's word that it is connected may be: it renews it with every heartbeat, at least every 30 s."""
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the device, with device.toml.")]
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="This is the folder of the device, which holds device.toml.")
+]
 
 
 @app.command()
 def run(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of devices, with device.toml each.")],
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="These are the folders of devices. Each of them holds device.toml."),
+    ],
 ) -> None:
-    """Take part in a federation for as long as the program lives: connect, train when asked, reconnect.
+    """Take part in a federation until the program is stopped: connect, train when asked, and reconnect.
 
-    DIR is a folder 'node-N' as 'fairwave federate init' writes it. The program keeps data, account, keys and compiled
-    programs of its devices; whatever happens to the network or the access point, it tries again until it is let in.
-    Ctrl-C or SIGTERM ends it, with a goodbye. Several folders are several devices in one process.
+    DIR is a folder 'node-N' that 'fairwave federate init' has written. The program keeps the data, the account, the
+    keys and the compiled programs of its devices. If the network or the access point fails, it tries again until it is
+    connected. Ctrl-C or SIGTERM ends it, and the access point is notified. Several folders are several devices in one
+    process.
 
     Example:  fairwave device run node-0
     """
@@ -48,7 +54,7 @@ def run(
 
 @app.command()
 def health(folder: Folder) -> None:
-    """Say whether a device that runs on this machine is connected; exit code 0 if it is, 7 if not.
+    """Say whether a device on this machine is connected. The exit code is 0 if it is, and 7 if not.
 
     Example:  fairwave device health node-0
     """
@@ -71,18 +77,26 @@ def health(folder: Folder) -> None:
 @app.command()
 def check(
     endpoint: Annotated[
-        str, typer.Argument(metavar="ENDPOINT", help="Where the client finds the access point, such as 127.0.0.1:8443.")
+        str,
+        typer.Argument(
+            metavar="ENDPOINT", help="The client finds the access point at this address, such as 127.0.0.1:8443."
+        ),
     ],
-    folder: Annotated[Path, typer.Option(help="A new folder for the client's key and settings.")] = Path("check"),
-    source: Annotated[str, typer.Option(help="Preset or TOML file of the scenario to check with.")] = "small",
-    samples: Annotated[int, typer.Option(min=1, help="Samples that the client holds.")] = 500,
-    wait: Annotated[float, typer.Option(help="Seconds to wait for the client, and for each of its answers.")] = 120.0,
+    folder: Annotated[Path, typer.Option(help="Write the client's key and settings into this new folder.")] = Path(
+        "check"
+    ),
+    source: Annotated[str, typer.Option(help="Check with the scenario of this preset or TOML file.")] = "small",
+    samples: Annotated[int, typer.Option(min=1, help="The client holds this many samples.")] = 500,
+    wait: Annotated[
+        float, typer.Option(help="Wait this many seconds for the client, and for each of its answers.")
+    ] = 120.0,
 ) -> None:
-    """Check whether a client, written in whatever language, keeps to the protocol of docs/wire.md.
+    """Check whether a client, written in any language, follows the protocol of docs/wire.md.
 
-    Starts an access point at ENDPOINT, on this machine, and writes DIR/node-0 with a key, the authority's certificate,
-    device.toml and the agreement. Start the client with these; every rule is then tried out and told. Exit code 0 if
-    all are kept, 7 if not. The client of fairwave is checked by:  fairwave device run check/node-0
+    The command starts an access point at ENDPOINT, on this machine. It writes DIR/node-0 with a key, the authority's
+    certificate, device.toml and the agreement. Start the client with these. Every rule is then tested and reported.
+    The exit code is 0 if the client follows all rules, and 7 if not. To check fairwave's own client, start it with
+    'fairwave device run check/node-0'.
 
     Example:  fairwave device check 127.0.0.1:8443
     """

@@ -17,35 +17,37 @@ def export(
     to: Annotated[
         Path,
         typer.Option(
-            help="File to write. Results: .nc (xarray), .parquet or .csv (a row per device and round). A model: "
-            ".safetensors, .npz or .onnx."
+            help="Write this file. Results go to .nc (xarray), .parquet or .csv (a row per device and round), and a "
+            "model to .safetensors, .npz or .onnx."
         ),
     ],
     scheme: Annotated[
-        str | None, typer.Option(show_default=False, help="Model: its scheme. Default: the run's first.")
+        str | None,
+        typer.Option(show_default=False, help="Export a model of this scheme. Default: the run's first scheme."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(show_default=False, help="Model: its seed. Default: the run's first.")
+        int | None, typer.Option(show_default=False, help="Export a model of this seed. Default: the run's first seed.")
     ] = None,
     number: Annotated[
         int | None,
         typer.Option(
             "--round",
             show_default=False,
-            help="Model: after which round, as run.keep_models kept it. Default: the last.",
+            help="Export the model after this round, if run.keep_models kept it. Default: the last round.",
         ),
     ] = None,
     device: Annotated[
         int | None,
-        typer.Option(show_default=False, help="Model: whose copy. Default: the access point's own model."),
+        typer.Option(show_default=False, help="Export the copy of this device. Default: the access point's own model."),
     ] = None,
     plugins: Plugins = None,
 ) -> None:
-    """Write a run's results, every value of every scheme, seed, round and device; or one of the models it trained.
+    """Write all results of a run, or one of the models that it trained.
 
-    Values that the run's privacy mode does not cover are marked: by the attribute 'private' of a NetCDF variable, by
-    the metadata of a Parquet column, and for CSV, which has no place for it, by a note. A model's file says what it
-    takes and gives, and what is proved about it; docs/models_and_results.md describes it.
+    Results are every value of every scheme, seed, round and device. Values that the run's privacy mode does not cover
+    are marked: in the attribute 'private' of a NetCDF variable, or in the metadata of a Parquet column. CSV has no
+    place for such a mark, so a note is printed. A model's file says what the model takes and returns, and what is
+    proved about it. The page docs/models_and_results.md describes these files.
 
     Examples:
 

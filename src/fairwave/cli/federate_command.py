@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from fairwave.federate.settings import Settings
 
 app = typer.Typer(
-    help="Train between real processes and machines, on Flower: 'local' on this machine, 'init' for others, and what "
-    "the operator of an access point needs while it runs.",
+    help="Train between real processes and machines, on Flower. 'local' uses this machine, and 'init' prepares "
+    "several. The other commands are for the operator of an access point.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -46,20 +46,24 @@ class Noise(enum.StrEnum):
 
 Source = Annotated[
     str,
-    typer.Argument(show_default=False, help="The scenario: a preset or a TOML file. Left out, it is the preset small."),
+    typer.Argument(show_default=False, help="This is the scenario: a preset or a TOML file. Default: small."),
 ]
-Preset = Annotated[str, typer.Option(show_default=False, help="Give the scenario here instead of as SOURCE.")]
+Preset = Annotated[str, typer.Option(show_default=False, help="Take this scenario, if SOURCE is not given.")]
 Nodes = Annotated[
-    int | None, typer.Option(min=1, show_default=False, help="Take so many devices. Left out, they are the scenario's.")
+    int | None,
+    typer.Option(min=1, show_default=False, help="Take this many devices. Default: the scenario's number of devices."),
 ]
-Rounds = Annotated[int, typer.Option(help="Run so many communication rounds.")]
+Rounds = Annotated[int, typer.Option(help="Run this many communication rounds.")]
 SchemeNames = Annotated[str, typer.Option(help="Run these schemes, separated by commas, one after the other.")]
 NoiseSource = Annotated[
     Noise,
-    typer.Option(help="'hardened' draws from the operating system; 'simulation' repeats, and protects nothing."),
+    typer.Option(
+        help="Draw noise from this source. 'hardened' uses the operating system's randomness. 'simulation' can be "
+        "repeated and protects nothing."
+    ),
 ]
-Deadline = Annotated[float, typer.Option(help="Wait so many seconds for the answers of each exchange.")]
-Quorum = Annotated[float, typer.Option(help="Ask for answers of this share of a round's devices.")]
+Deadline = Annotated[float, typer.Option(help="Wait this many seconds for the answers of each exchange.")]
+Quorum = Annotated[float, typer.Option(help="A round needs answers from this share of its devices.")]
 
 
 @app.command()
@@ -74,21 +78,24 @@ def local(
     plugins: Plugins = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Store the run in this folder. Left out, it is runs/federated- and the scenario's name."),
+        typer.Option(help="Store the run in this folder. Default: runs/federated-SCENARIO."),
     ] = None,
     engine: Annotated[
         Engine,
-        typer.Option(help="'deployment': processes, sockets, TLS, keys. 'in-process': none of these. 'ray': Flower's."),
+        typer.Option(
+            help="Carry messages in this way. 'deployment' uses processes, sockets, TLS and keys. 'in-process' uses "
+            "none of them. 'ray' is Flower's simulation engine."
+        ),
     ] = Engine.DEPLOYMENT,
     noise: NoiseSource = Noise.HARDENED,
     deadline: Deadline = 120.0,
     quorum: Quorum = 0.5,
 ) -> None:
-    """Run a whole federation on this machine: an access point, a process per device, messages between them.
+    """Run a whole federation on this machine, with an access point and a process per device.
 
-    Devices have keys, the access point a certificate, nothing is sent home, and every process is ended when the command
-    ends. Rounds are kept as they end: after Ctrl-C or a crash the same command goes on. Devices that die are started
-    again. The result is a run like any other, for 'fairwave report' and 'fairwave privacy'.
+    Devices have keys, and the access point has a certificate. Flower's telemetry is off, and all processes end with
+    the command. Every finished round is stored. After Ctrl-C or a crash, the same command resumes the run. Devices
+    that fail are started again. The result is a run like any other, for 'fairwave report' and 'fairwave privacy'.
 
     Examples:
 
@@ -115,7 +122,7 @@ def local(
 
 @app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write, which must be new.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Write this folder, which must not exist yet.")],
     source: Source = "",
     preset: Preset = "",
     nodes: Nodes = None,
@@ -126,22 +133,25 @@ def init(
     plugins: Plugins = None,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="Give a name or address of the access point, as devices see it; this may be repeated."),
+        typer.Option(help="Devices reach the access point by this name or address. The option may be repeated."),
     ] = None,
     port: Annotated[
-        int, typer.Option(min=1, max=65534, help="Let devices connect to this port; the next one stays inside.")
+        int,
+        typer.Option(
+            min=1, max=65534, help="Devices connect to this port. The next one is used inside the machine only."
+        ),
     ] = 8443,
     days: Annotated[
-        int, typer.Option(min=1, max=1825, help="Let the access point's certificate last so many days.")
+        int, typer.Option(min=1, max=1825, help="The access point's certificate is valid for this many days.")
     ] = 365,
     noise: NoiseSource = Noise.HARDENED,
     deadline: Deadline = 120.0,
     quorum: Quorum = 0.5,
 ) -> None:
-    """Write all that a real deployment needs: the app, certificates, a key per device, and scripts that start it.
+    """Write everything that a real deployment needs: the app, certificates, a key per device, and start scripts.
 
-    Each machine gets its own folder out of DIR; DIR/README.md says in which order they start. docs/federate.md walks
-    through three machines.
+    Each machine gets its own folder out of DIR. The file DIR/README.md says in which order the machines start. The
+    page docs/federate.md shows the steps for three machines.
 
     Example:  fairwave federate init deployment fair --nodes 2 --host ap.example.org
     """

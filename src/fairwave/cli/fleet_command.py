@@ -26,22 +26,29 @@ class Form(enum.StrEnum):
 
 
 Folder = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="The access point's folder, or the one that 'init' has written.")
+    Path,
+    typer.Argument(metavar="FOLDER", help="This is the access point's folder, or the folder that 'init' has written."),
 ]
-Device = Annotated[int, typer.Argument(metavar="DEVICE", min=0, help="Its number in the scenario, from 0.")]
+Device = Annotated[
+    int,
+    typer.Argument(
+        metavar="DEVICE", min=0, help="This is the device's number in the scenario. Devices are numbered from 0."
+    ),
+]
 StatusFolder = Annotated[
     Path,
     typer.Argument(
-        metavar="FOLDER", help="The access point's folder, the one that 'init' has written, or the run's folder."
+        metavar="FOLDER",
+        help="This is the access point's folder, the folder that 'init' has written, or the run's folder.",
     ),
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Do not speak to the SuperLink; it is told later.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not contact the SuperLink now. It is informed later.")]
 
 
 def start(folder: Folder) -> None:
-    """Start the federation of a deployment, or go on with it, and show what happens until it is done.
+    """Start or resume the federation of a deployment, and show what happens until it is done.
 
-    The SuperLink has to be running. Ctrl-C stops the run; every stored round is safe, and the same command goes on.
+    The SuperLink has to be running. Ctrl-C stops the run. Every stored round is safe, and the same command resumes.
 
     Example:  fairwave federate start access-point
     """
@@ -55,7 +62,7 @@ def start(folder: Folder) -> None:
 
 
 def register(folder: Folder) -> None:
-    """Tell the SuperLink which keys belong to devices; it may be repeated, and never brings back a revoked key."""
+    """Register the devices' keys with the SuperLink. This may be repeated, and never restores a revoked key."""
     point = _point(folder)
     from fairwave.federate import fleet_members
 
@@ -66,13 +73,14 @@ def add(
     folder: Folder,
     device: Device,
     out: Annotated[
-        Path | None, typer.Option(show_default=False, help="Where to put node-DEVICE. Default: in FOLDER.")
+        Path | None, typer.Option(show_default=False, help="Write node-DEVICE into this folder. Default: FOLDER.")
     ] = None,
     offline: Offline = False,
 ) -> None:
-    """Make the folder of a device that has none, with a new key, while the federation runs.
+    """Write a new folder with a new key for a device, while the federation runs.
 
-    For a device whose folder was lost (revoke its key first) or was never made. The scenario's number of devices stays.
+    This is for a device whose folder was lost (revoke its key first) or was never written. The scenario's number of
+    devices does not change.
 
     Example:  fairwave federate add deployment 3
     """
@@ -86,10 +94,10 @@ def add(
 def revoke(
     folder: Folder,
     device: Device,
-    old: Annotated[bool, typer.Option("--old", help="All keys but the newest: the end of a rotation.")] = False,
+    old: Annotated[bool, typer.Option("--old", help="Revoke all keys but the newest, which ends a rotation.")] = False,
     offline: Offline = False,
 ) -> None:
-    """Take a device's keys out of the federation; from its next round on, the access point refuses them.
+    """Remove a device's keys from the federation. The access point refuses them from its next round on.
 
     Example:  fairwave federate revoke access-point 3
     """
@@ -103,13 +111,15 @@ def rotate(
     folder: Folder,
     device: Device,
     out: Annotated[
-        Path | None, typer.Option(show_default=False, help="File of the private key. Default: FOLDER/node-DEVICE.key.")
+        Path | None,
+        typer.Option(show_default=False, help="Write the private key into this file. Default: FOLDER/node-DEVICE.key."),
     ] = None,
     offline: Offline = False,
 ) -> None:
-    """Give a device a second key; both are good until the old one is revoked.
+    """Give a device a second key. Both keys are valid until the old one is revoked.
 
-    Put the new key in place of node.key on the device, restart the device, then: fairwave federate revoke --old.
+    Replace node.key on the device by the new key and restart the device. Use 'fairwave federate revoke
+    --old' after that.
 
     Example:  fairwave federate rotate access-point 3
     """
@@ -128,11 +138,14 @@ def renew(
     folder: Folder,
     authority: Annotated[
         Path | None,
-        typer.Option(show_default=False, help="The authority's private key. Default: authority/ca.key of the kit."),
+        typer.Option(
+            show_default=False,
+            help="Sign with the authority's private key in this file. Default: authority/ca.key of the kit.",
+        ),
     ] = None,
-    days: Annotated[int, typer.Option(min=1, max=1825, help="How long the new certificate lasts.")] = 365,
+    days: Annotated[int, typer.Option(min=1, max=1825, help="The new certificate is valid for this many days.")] = 365,
 ) -> None:
-    """Issue a new certificate for the access point, under the same names; devices need nothing new.
+    """Issue a new certificate for the access point, under the same names. Devices need no change.
 
     Example:  fairwave federate renew deployment
     """
@@ -148,12 +161,14 @@ def renew(
 
 def status(
     folder: StatusFolder,
-    form: Annotated[Form, typer.Option("--format", show_default=False, help="Text (default) or JSON.")] = Form.TEXT,
+    form: Annotated[
+        Form, typer.Option("--format", show_default=False, help="Print the status as text or as JSON. Default: text.")
+    ] = Form.TEXT,
 ) -> None:
-    """Show how a federation stands, device by device, from its log and its store, whether or not it runs.
+    """Show the state of a federation, device by device, from its log and its store, whether or not it runs.
 
-    Steps and epsilon are the ledger's, with what a round under way may have released at worst; epsilon is shown only
-    where it is proved.
+    Steps and epsilon come from the ledger and include what an unfinished round may have released at worst. Epsilon is
+    shown only if it is proved.
 
     Example:  fairwave federate status access-point
     """
@@ -169,7 +184,7 @@ def status(
 
 def metrics(
     folder: StatusFolder,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the loopback interface.")] = 9108,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Listen on this port of the loopback interface.")] = 9108,
 ) -> None:
     """Serve a federation's status to Prometheus, at http://127.0.0.1:PORT/metrics, until Ctrl-C.
 

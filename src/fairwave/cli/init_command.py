@@ -18,13 +18,15 @@ FILES = ("scenario.toml", "fleet.csv", "plugin.py", "notebook.ipynb")
 def init(
     folder: Annotated[
         Path,
-        typer.Argument(show_default=False, metavar="[FOLDER]", help="Where to write. Default: the current folder."),
+        typer.Argument(
+            show_default=False, metavar="[FOLDER]", help="Write into this folder. Default: the current folder."
+        ),
     ] = Path(),
     docs: Annotated[bool, typer.Option("--docs", help="Also write the pages of the documentation to docs/.")] = False,
 ) -> None:
     """Write a scenario, a fleet, a plugin, a notebook and the examples to start from.
 
-    All of these files run as they are. They include the examples that other help texts name, such as
+    Every file works without changes. They include the examples that other help texts name, such as
     examples/sweep.toml. The command replaces no file that exists already.
 
     Example:  fairwave init mine

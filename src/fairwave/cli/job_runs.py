@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", help="Make so many runs at a time. Left out, it is one per core, or one on a GPU."),
+    typer.Option("--jobs", help="Make this many runs at a time. Default: one per core, or one on a GPU."),
 ]
 
 

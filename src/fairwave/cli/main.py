@@ -35,8 +35,8 @@ mend_help()
 
 app = typer.Typer(
     name="fairwave",
-    help="Utility-fair, differentially private federated learning over a wireless cell.\n\n"
-    "Start with:  fairwave run small   then   fairwave report runs/small",
+    help="Run utility-fair, differentially private federated learning over a wireless cell.\n\nStart with:  "
+    "fairwave run small   then   fairwave report runs/small",
     no_args_is_help=True,
     cls=WholeSummaries,
     pretty_exceptions_enable=False,

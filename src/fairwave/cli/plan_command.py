@@ -36,13 +36,15 @@ def plan(
     devices: Annotated[
         Path | None,
         typer.Option(
-            help="Read the fleet from a CSV or Parquet file: a row per device, with distance_m and all that differs."
+            help="Read the fleet from a CSV or Parquet file. It has a row per device, a column distance_m and a column "
+            "for every parameter that differs."
         ),
     ] = None,
     policies: Annotated[
         str,
         typer.Option(
-            help=f"Compare these policies, separated by commas, or 'all': {listed(RULES)}, or a plugin's.",
+            help=f"Compare these policies, separated by commas, or 'all'. Policies: {listed(RULES)}, and those of "
+            "plugins.",
             autocompletion=lambda incomplete: names_after_commas(RULES, incomplete),
         ),
     ] = DEFAULT_COMPARED,
@@ -50,29 +52,36 @@ def plan(
     plugins: Plugins = None,
     draws: Annotated[
         int | None,
-        typer.Option(help="Average over so many channel draws. Left out, they are as many as the scenario's rounds."),
+        typer.Option(help="Average over this many channel draws. Default: as many as the scenario has rounds."),
     ] = None,
     fading: Annotated[
         bool,
         typer.Option(
-            "--fading/--no-fading", show_default=False, help="Draw fading (default), or plan for the path loss."
+            "--fading/--no-fading",
+            show_default=False,
+            help="Draw fading, or plan for the path loss alone. Default: draw fading.",
         ),
     ] = True,
     battery: Annotated[
-        str | None, typer.Option(help="Give every device a battery, as in '2 Wh', and say how many rounds it lasts.")
+        str | None,
+        typer.Option(
+            help="Give every device a battery of this capacity, as in '2 Wh', and show how many rounds it lasts."
+        ),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="Print the plan in this form.")] = Format.TABLE,
-    rows: Annotated[int, typer.Option(help="Show at most so many devices in a table.")] = 20,
+    rows: Annotated[int, typer.Option(help="Show at most this many devices in a table.")] = 20,
     out: Annotated[
         Path | None,
-        typer.Option(help="Also write all devices as .parquet, .csv, .json or .nc, or a page to read as .html."),
+        typer.Option(
+            help="Also write all devices to this .parquet, .csv, .json or .nc file, or a page to this .html file."
+        ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw the plan as .svg, .pdf or .png.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the plan to this .svg, .pdf or .png file.")] = None,
 ) -> None:
-    """Plan a round: for each device its best iterations, power, rate, times, energies and utility.
+    """Plan a round: compute each device's best iterations, power, rate, times, energies and utility.
 
-    SOURCE is a preset (see 'fairwave scenario list') or a TOML file. The default is the preset paper. Policies are
-    compared over the same channels. No training is run.
+    SOURCE is a preset (see 'fairwave scenario list') or a TOML file. Policies are compared over the same channels.
+    Nothing is trained.
 
     Examples:
 

@@ -49,8 +49,8 @@ class _AccountByDefault(WholeSummaries):
 
 app = typer.Typer(
     cls=_AccountByDefault,
-    help="What a run has released and what is proved about it, and settings for a privacy budget.\n\n"
-    "'fairwave privacy RUN' is short for 'fairwave privacy account RUN'.",
+    help="Show what a run has released and what is proved about it, or plan for a privacy budget.\n\n'fairwave "
+    "privacy RUN' is short for 'fairwave privacy account RUN'.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"ignore_unknown_options": True},
@@ -61,27 +61,35 @@ app = typer.Typer(
 def privacy(
     run: RunFolder,
     coalition: Annotated[
-        int | None, typer.Option(min=1, help="Devices that pool what they hear. Default: all of them.")
+        int | None,
+        typer.Option(min=1, help="Assume that this many devices pool what they receive. Default: all devices."),
     ] = None,
     form: Annotated[
         Form,
-        typer.Option("--format", show_default=False, help="Text (default), or a statement that others can verify."),
+        typer.Option(
+            "--format",
+            show_default=False,
+            help="Print text, or a JSON statement that others can verify. Default: text.",
+        ),
     ] = Form.TEXT,
     key: Annotated[
         Path | None,
         typer.Option(
             show_default=False,
-            help=f"Private key (Ed25519, PEM) to sign a statement with. Default: {KEY} in RUN or the folder above it.",
+            help=f"Sign the statement with this private key (Ed25519, PEM). Default: {KEY} in RUN or in the folder "
+            "above it.",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="File for a statement. Default: standard output.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the statement to this file. Default: standard output.")
+    ] = None,
     plugins: Plugins = None,
 ) -> None:
-    """Account for a run: epsilon per audience from its ledger, and what the paper's rules would quote beside it.
+    """Account for a run: compute epsilon per audience from its ledger, and what the paper's rules would quote.
 
-    A message whose sensitivity the code does not enforce costs infinity, whatever its noise: no guarantee is printed
-    that is not proved. A statement (--format json) has all events and is signed; examples/verify_statement.py of the
-    sources recomputes every epsilon in it without fairwave.
+    If the code does not enforce the sensitivity of a message, the message costs infinity, whatever its noise. No
+    guarantee is printed that is not proved. A statement (--format json) holds all events and is signed.
+    The script examples/verify_statement.py of the sources recomputes every epsilon in it without fairwave.
 
     Examples:
 

@@ -18,25 +18,21 @@ def plan(
     source: Source = "fair",
     epsilon: Annotated[
         float | None,
-        typer.Option(
-            min=0.01, max=1000.0, help="Keep to this budget. Left out, it is the scenario's privacy.max_epsilon."
-        ),
+        typer.Option(min=0.01, max=1000.0, help="Plan for this budget. Default: the scenario's privacy.max_epsilon."),
     ] = None,
     records: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Let a device hold so many records. Left out, they are as the scenario shares them out."
-        ),
+        typer.Option(min=1, help="Assume that a device holds this many records. Default: the scenario's number."),
     ] = None,
     overrides: Overrides = None,
     plugins: Plugins = None,
 ) -> None:
-    """What a privacy budget allows, before any training: how many rounds, or which noise; and better settings.
+    """Show what a privacy budget allows before any training: how many rounds, which noise, and better settings.
 
-    For each batch size: how many local steps the deadline and the rounds leave time for, the least noise that keeps
-    within the budget, and the largest learning rate at which all steps together go no farther, and leave no more noise
-    in the model, than with the scenario's own settings. Larger batches leave less noise in the gradients; a rate that
-    is too large does not converge, so try more than one.
+    For each batch size, the table shows how many local steps fit into the deadline and the rounds, and the least noise
+    that stays within the budget. It also shows the largest learning rate at which all steps together move the model no
+    farther, and leave no more noise in it, than the scenario's own settings do. Larger batches leave less noise in the
+    gradients. A rate that is too large does not converge, so try more than one.
 
     Examples:
 

@@ -23,22 +23,29 @@ class PathLoss(enum.StrEnum):
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(show_default=False, metavar="RUN...", help="Folders of runs.")],
+    runs: Annotated[
+        list[Path], typer.Argument(show_default=False, metavar="RUN...", help="These are the folders of runs.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write to. Default: the run's own, or 'report' for several.")
+        Path | None,
+        typer.Option(help="Write to this folder. Default: the run's own folder, or 'report' for several runs."),
     ] = None,
     path_loss: Annotated[
         PathLoss,
-        typer.Option(help="Axis of figures 2 to 4: plain dB, or the devices' places from 0 to 1 as in the paper."),
+        typer.Option(
+            help="Draw figures 2 to 4 against this axis: dB, or the devices' places from 0 to 1 as in the paper."
+        ),
     ] = PathLoss.DB,
-    in_browser: Annotated[bool, typer.Option("--open", show_default=False, help="Show it in a browser.")] = False,
+    in_browser: Annotated[
+        bool, typer.Option("--open", show_default=False, help="Open the report in a browser.")
+    ] = False,
     plugins: Plugins = None,
 ) -> None:
     """Write one HTML page that opens offline, its figures as SVG, PDF and CSV, and its tables as CSV and LaTeX.
 
-    RUN is the folder of a run. The page says what happened in one sentence, then shows figures, tables, the scenario
-    and what is proved about privacy; a run of the paper's setting with ten rounds or more is held against what the
-    paper publishes. Several runs are first shown together, in one table and in figures with the lines of all.
+    RUN is the folder of a run. The page says what happened in one sentence. It then shows figures, tables, the
+    scenario and what is proved about privacy. A run of the paper's setting with ten rounds or more is compared with
+    what the paper publishes. Several runs are first shown together, in one table and in shared figures.
 
     Examples:
 

@@ -24,33 +24,35 @@ OTHER_READINGS = {
 
 def reproduce(
     rounds: Annotated[
-        int | None, typer.Option(help="Run so many communication rounds. Left out, they are the paper's 200.")
+        int | None, typer.Option(help="Run this many communication rounds. Default: 200, as in the paper.")
     ] = None,
     seeds: Annotated[
         str,
         typer.Option(
             show_default=False,
-            help="Repeat with these seeds, as in 0..4 or 0,3,7. Left out, they are 0..4, or 0 with --search.",
+            help="Repeat with these seeds, as in 0..4 or 0,3,7. Default: 0..4, or 0 with --search.",
         ),
     ] = "",
     out: Annotated[
         Path | None,
-        typer.Option(help="Put all into this folder. Left out, it is runs/reproduce, or runs/search with --search."),
+        typer.Option(help="Store everything in this folder. Default: runs/reproduce, or runs/search with --search."),
     ] = None,
     search: Annotated[
-        bool, typer.Option("--search", help="Search for the readings that meet all that the paper publishes.")
+        bool, typer.Option("--search", help="Search for the readings of the paper that match all that it publishes.")
     ] = False,
     overrides: Overrides = None,
     jobs: Jobs = None,
 ) -> None:
-    """Run the paper's study: both presets, all benchmarks, other readings, 200 rounds, 5 seeds; then report.
+    """Run the paper's study with both presets, all benchmarks and other readings, and write its report.
 
-    Other readings are two more effort fits, and one noisy copy for all devices of a benchmark. This takes hours on a
-    laptop and minutes on a GPU. Interrupt it at will: the same command goes on.
+    The study has 200 rounds and 5 seeds. Other readings are two more effort fits (a device's ways to estimate how its
+    work changes its score), and one noisy copy for all devices of a benchmark. The study takes hours on a laptop and
+    minutes on a GPU. You may interrupt it at any time. The same command resumes it.
 
-    With --search, train every reading of what the paper leaves open (the benchmark's power, the noise, the effort fit),
-    average in every way that it may have, and rank all by their distance to its stated numbers and axes together: two
-    hours on two cores. The table tells the best, search.csv all, the page what matters. --set and --jobs are for this.
+    With --search, the command trains every reading of what the paper leaves open: the benchmark's power, the noise and
+    the effort fit. It averages in every way that the paper may have used, and ranks all readings by their distance to
+    the paper's stated numbers and axes together. This takes two hours on two cores. The table shows the best readings,
+    search.csv has all of them, and the page explains the result. The options --set and --jobs need --search.
 
     Examples:
 

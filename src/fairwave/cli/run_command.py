@@ -27,7 +27,8 @@ Track = Annotated[
     typer.Option(
         "--track",
         show_default=False,
-        help=f"Also tell a tracker of every round: {listed(TRACKERS)}, or a plugin's. May be given several times.",
+        help=f"Also report every round to this tracker. Trackers: {listed(TRACKERS)}, and those of plugins. The "
+        "option may be repeated.",
     ),
 ]
 
@@ -36,35 +37,40 @@ def run(
     source: Source = "paper",
     schemes: Schemes = DEFAULT_COMPARED,
     rounds: Annotated[
-        int | None, typer.Option(help="Run so many communication rounds. Left out, they are the scenario's.")
+        int | None, typer.Option(help="Run this many communication rounds. Default: the scenario's number of rounds.")
     ] = None,
     seeds: Seeds = "",
     overrides: Overrides = None,
     plugins: Plugins = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Store the run in this folder. Left out, it is runs/ and the name of the scenario."),
+        typer.Option(help="Store the run in this folder. Default: runs/SCENARIO."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Estimate time, memory and energy, and stop before anything is stored.")
+        bool, typer.Option("--dry-run", help="Estimate time, memory and energy, and store nothing.")
     ] = False,
     init_from: Annotated[
         Path | None,
-        typer.Option("--init-from", show_default=False, help="Model to begin with: .safetensors or .npz."),
+        typer.Option("--init-from", show_default=False, help="Start from the model in this .safetensors or .npz file."),
     ] = None,
     track: Track = None,
     coordinator: Annotated[
         str | None,
-        typer.Option(help="Spread the devices over processes or machines that meet at process 0's HOST:PORT."),
+        typer.Option(
+            help="Spread the devices over processes or machines, which connect to process 0 at this HOST:PORT."
+        ),
     ] = None,
-    processes: Annotated[int | None, typer.Option(help="Say how many processes there are.", show_default=False)] = None,
-    process: Annotated[int | None, typer.Option(help="Say which one this is, from 0.", show_default=False)] = None,
+    processes: Annotated[int | None, typer.Option(help="There are this many processes.", show_default=False)] = None,
+    process: Annotated[
+        int | None,
+        typer.Option(help="This process has this number. Processes are numbered from 0.", show_default=False),
+    ] = None,
 ) -> None:
-    """Train schemes side by side: real data, the same channels, every round stored as it ends.
+    """Train schemes side by side on real data and the same channels, and store every round as it ends.
 
-    SOURCE is a preset (see 'fairwave scenario list') or a TOML file. The default is the preset paper. Ctrl-C, a crash
-    or a full disk lose no round that was reported: the same command, or 'fairwave resume', goes on to the same result,
-    bit for bit where noise is seeded. Asking for more schemes, seeds or rounds of the same scenario adds to the run.
+    SOURCE is a preset (see 'fairwave scenario list') or a TOML file. No reported round is lost by Ctrl-C, a crash or a
+    full disk. The same command, or 'fairwave resume', continues to the same result, bit for bit if noise is seeded.
+    A command with more schemes, seeds or rounds of the same scenario adds to the run.
 
     Examples:
 
@@ -123,9 +129,9 @@ def start(order: Order, folder: Path, trackers: Sequence[str] = ()) -> None:
 
 
 def resume(run: RunFolder, track: Track = None) -> None:
-    """Go on with a run that was interrupted, to the same result as if it had not been.
+    """Resume a run that was interrupted. The result is the same as without the interruption.
 
-    This executes the plugins that the run names: resume only runs that you trust.
+    This executes the plugins that the run names, so resume only runs that you trust.
 
     Example:  fairwave resume runs/paper
     """

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 HIDDEN = ("scenario", "schemes", "seeds", "format")
 """Parts of a run's description that are shown otherwise."""
 
-app = typer.Typer(help="Look at stored runs, compare or remove them.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, show, compare or remove stored runs.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
 def list_runs(
-    folder: Annotated[Path, typer.Option("--in", show_default=False, help="Where to look. Default: runs.")] = Path(
-        "runs"
-    ),
+    folder: Annotated[
+        Path, typer.Option("--in", show_default=False, help="Look in this folder. Default: runs.")
+    ] = Path("runs"),
 ) -> None:
-    """List the runs of a folder: date, rounds, test accuracy, energy, its spread, and proved epsilon."""
+    """List the runs of a folder with date, rounds, test accuracy, energy, its spread, and proved epsilon."""
     from fairwave.report.run_list import LEGEND, list_heads
     from fairwave.runs.database import FILE
 
@@ -66,11 +66,13 @@ def _listed(place: Path) -> list[str]:
 
 @app.command()
 def compare(
-    one: Annotated[Path, typer.Argument(show_default=False, metavar="RUN", help="Folder of a run.")],
-    other: Annotated[Path, typer.Argument(show_default=False, metavar="OTHER", help="Folder of another.")],
+    one: Annotated[Path, typer.Argument(show_default=False, metavar="RUN", help="This is the folder of a run.")],
+    other: Annotated[
+        Path, typer.Argument(show_default=False, metavar="OTHER", help="This is the folder of another run.")
+    ],
     plugins: Plugins = None,
 ) -> None:
-    """Say what two runs differ in: their scenarios, then their results.
+    """Show how two runs differ: first their scenarios, then their results.
 
     Example:  fairwave runs compare runs/paper runs/fair
     """
@@ -105,7 +107,7 @@ def compare(
 
 @app.command()
 def show(run: RunFolder, plugins: Plugins = None) -> None:
-    """Show a run: its command, versions, scenario, and every track's latest round."""
+    """Show a run's command, versions and scenario, and the latest round of every scheme and seed."""
     from rich.console import Console
 
     from fairwave.plugins import load_plugins
@@ -130,9 +132,9 @@ def show(run: RunFolder, plugins: Plugins = None) -> None:
 @app.command()
 def rm(
     run: RunFolder,
-    yes: Annotated[bool, typer.Option("--yes", show_default=False, help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", show_default=False, help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Remove a run: its folder with everything that fairwave put there."""
+    """Remove a run and everything that fairwave has written into its folder."""
     from fairwave.runs.database import locked
     from fairwave.runs.folder import holds_run
 

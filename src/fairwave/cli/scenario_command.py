@@ -14,7 +14,9 @@ import typer
 if TYPE_CHECKING:
     from fairwave.registry import Registry
 
-app = typer.Typer(help="Look at presets and scenario files.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Show presets, scenario files, and what scenarios can name.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 def presets_from(incomplete: str) -> list[str]:
@@ -27,7 +29,7 @@ def presets_from(incomplete: str) -> list[str]:
 Source = Annotated[
     str,
     typer.Argument(
-        help="The scenario: a preset (see 'fairwave scenario list') or a TOML file.",
+        help="This is the scenario: a preset (see 'fairwave scenario list') or a TOML file.",
         autocompletion=presets_from,
     ),
 ]
@@ -36,7 +38,7 @@ Overrides = Annotated[
     typer.Option(
         "--set",
         metavar="GROUP.KEY=VALUE",
-        help="Override a value of the scenario, as in --set radio.bandwidth_hz=500kHz.",
+        help="Override a value of the scenario, as in --set radio.bandwidth_hz=500kHz. The option may be repeated.",
     ),
 ]
 
@@ -45,14 +47,15 @@ Plugins = Annotated[
     typer.Option(
         "--plugin",
         metavar="FILE.py",
-        help="Load a Python file, whose schemes, rules, behaviours, defences, models, data sets or laws may be named.",
+        help="Load this Python file. Its schemes, rules, behaviours, defences, models, data sets and laws can then "
+        "be named.",
     ),
 ]
 
 
 @app.command("list")
 def list_presets() -> None:
-    """Name the presets, a line each."""
+    """List the presets."""
     from fairwave.scenario.loading import preset_names, preset_summary
 
     width = min(shutil.get_terminal_size().columns, 100)
@@ -63,7 +66,7 @@ def list_presets() -> None:
 
 @app.command("schemes")
 def list_schemes(plugins: Plugins = None) -> None:
-    """Name the schemes that can be compared, a line each."""
+    """List the schemes that can be compared."""
     from fairwave.extensions import SCHEMES
 
     _list(SCHEMES, plugins)
@@ -71,7 +74,7 @@ def list_schemes(plugins: Plugins = None) -> None:
 
 @app.command("policies")
 def list_policies(plugins: Plugins = None) -> None:
-    """Name the rules by which devices choose iterations and power, a line each."""
+    """List the rules by which devices choose iterations and power."""
     from fairwave.extensions import RULES
 
     _list(RULES, plugins)
@@ -79,7 +82,7 @@ def list_policies(plugins: Plugins = None) -> None:
 
 @app.command("behaviours")
 def list_behaviours(plugins: Plugins = None) -> None:
-    """Name what devices may do instead of what they should, a line each, with the default strength."""
+    """List the ways in which devices can misbehave, with the default strength of each."""
     from fairwave.extensions import BEHAVIOURS
 
     _list(BEHAVIOURS, plugins)
@@ -87,7 +90,7 @@ def list_behaviours(plugins: Plugins = None) -> None:
 
 @app.command("defences")
 def list_defences(plugins: Plugins = None) -> None:
-    """Name what the access point may do about devices that misbehave, a line each, in the order in which they act."""
+    """List the defences of the access point against devices that misbehave, in the order in which they act."""
     from fairwave.extensions import DEFENCES
 
     _list(DEFENCES, plugins, order=lambda defence: (defence.order, defence.name))
@@ -95,7 +98,7 @@ def list_defences(plugins: Plugins = None) -> None:
 
 @app.command("aggregators")
 def list_aggregators(plugins: Plugins = None) -> None:
-    """Name the ways to make one step of all updates that defences.aggregator can ask for, a line each."""
+    """List the aggregators that defences.aggregator can name. An aggregator turns all updates into one step."""
     from fairwave.extensions import AGGREGATORS
 
     _list(AGGREGATORS, plugins)
@@ -103,7 +106,7 @@ def list_aggregators(plugins: Plugins = None) -> None:
 
 @app.command("models")
 def list_models(plugins: Plugins = None) -> None:
-    """Name the models that learning.model can ask for, a line each."""
+    """List the models that learning.model can name."""
     from fairwave.extensions import MODELS
 
     _list(MODELS, plugins)
@@ -111,7 +114,7 @@ def list_models(plugins: Plugins = None) -> None:
 
 @app.command("features")
 def list_features(plugins: Plugins = None) -> None:
-    """Name the features that learning.features can ask for, a line each."""
+    """List the features that learning.features can name."""
     from fairwave.extensions import FEATURES
 
     _list(FEATURES, plugins)
@@ -123,13 +126,13 @@ def _list(registry: Registry[Any], plugins: list[Path] | None, order: Callable[[
     load_plugins(plugins or ())
     for member in sorted(registry.values(), key=order):
         strength = getattr(member, "strength", None)
-        default = "" if strength is None else f" (strength {strength:g} by default)"
+        default = "" if strength is None else f" Default strength: {strength:g}."
         typer.echo(f"{member.name:17} {member.summary}{default}")
 
 
 @app.command()
 def show(source: Source = "paper", overrides: Overrides = None, plugins: Plugins = None) -> None:
-    """Print a scenario in full, as TOML in SI units that can be edited and loaded again."""
+    """Print a scenario in full, as TOML in SI units. It can be edited and loaded again."""
     from fairwave.scenario.loading import load_scenario
     from fairwave.scenario.show import to_toml
 

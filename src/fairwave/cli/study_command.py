@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from fairwave.studies.jobs import Job
 
 app = typer.Typer(
-    help="Questions that take many runs, answered on one page. Interrupt at will: the same command goes on.",
+    help="Answer questions that take many runs. You may interrupt a study at any time. The same command resumes it.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-Rounds = Annotated[int, typer.Option(help="Give every run so many communication rounds.")]
+Rounds = Annotated[int, typer.Option(help="Give every run this many communication rounds.")]
 Out = Annotated[
-    Path | None, typer.Option(help="Put runs and page into this folder. Left out, it is runs/study- and the question.")
+    Path | None, typer.Option(help="Store the runs and the page in this folder. Default: runs/study-QUESTION.")
 ]
 FEW_SAMPLES = "data.samples_per_device=900"
 ATTACKED = ("cell.num_devices=20", "data.samples_per_device=300")
@@ -45,10 +45,10 @@ def incentives(
     out: Out = None,
     jobs: Jobs = None,
 ) -> None:
-    """Does cheating pay? Every behaviour under max_power, the literal rule, the defended rule, and CGSV.
+    """Does cheating pay? Try every behaviour under max_power, the literal rule, the defended rule, and CGSV.
 
-    Devices hold 900 samples each unless --set data.samples_per_device says otherwise. Similarity, defences and who
-    misbehaves are the study's own, whatever the scenario says. The page opens with the verdict.
+    Devices hold 900 samples each unless --set data.samples_per_device says otherwise. The study sets the similarity,
+    the defences and the devices that misbehave, whatever the scenario says. The page opens with the verdict.
 
     Example:  fairwave study incentives --behaviours echo_model,lazy --seeds 0..4
     """
@@ -81,7 +81,7 @@ def pareto(
     schemes: Annotated[
         str,
         typer.Option(
-            show_default=False, help="Compare these schemes, separated by commas, or 'all'. Left out, there are eight."
+            show_default=False, help="Compare these schemes, separated by commas, or 'all'. Default: eight schemes."
         ),
     ] = "",
     rounds: Rounds = 30,
@@ -90,10 +90,10 @@ def pareto(
     out: Out = None,
     jobs: Jobs = None,
 ) -> None:
-    """Loss against energy: every scheme over a range of the setting that limits its energy.
+    """Compare loss with energy: run every scheme over a range of the setting that limits its energy.
 
-    Energy budgets for proposed and equal_energy, iterations for least_energy and fedl, a price for priced, transmit
-    power for all others.
+    This setting is the energy budget for proposed and equal_energy, the iterations for least_energy and fedl, the price
+    for priced, and the transmit power for all others.
 
     Example:  fairwave study pareto --schemes proposed,max_power --rounds 20
     """
@@ -116,7 +116,7 @@ def responses(
     out: Out = None,
     jobs: Jobs = None,
 ) -> None:
-    """Do best responses settle? Devices answer their deviations over a channel that stands still.
+    """Do best responses settle? Devices respond to their deviations over a constant channel.
 
     Example:  fairwave study responses --set privacy.similarity=leave_one_out
     """
@@ -135,7 +135,7 @@ def attacks(
         str,
         typer.Option(
             show_default=False,
-            help="Try these behaviours, separated by commas. Left out, they are those that harm the model.",
+            help="Try these behaviours, separated by commas. Default: those that harm the model.",
         ),
     ] = "",
     aggregators: Annotated[
@@ -144,18 +144,20 @@ def attacks(
             help="Try these aggregators, separated by commas (see 'fairwave scenario aggregators'), or 'all'."
         ),
     ] = "all",
-    share: Annotated[float, typer.Option(help="Let this share of the devices attack; it is below 0.5.")] = 0.2,
-    scheme: Annotated[str, typer.Option(help="Run this scheme, one that takes the mean.")] = "no_privacy",
+    share: Annotated[float, typer.Option(help="This share of the devices attacks. It has to be below 0.5.")] = 0.2,
+    scheme: Annotated[
+        str, typer.Option(help="Run this scheme, which has to take the mean of the updates.")
+    ] = "no_privacy",
     rounds: Rounds = 20,
     seeds: Seeds = "0..2",
     overrides: Overrides = None,
     out: Out = None,
     jobs: Jobs = None,
 ) -> None:
-    """Which aggregator stands up to which attack? Test accuracy of the model, attack by attack, as a table and as CSV.
+    """Which aggregator withstands which attack? Show the test accuracy under every attack, as a table and as CSV.
 
     Twenty devices hold 300 samples each unless --set says otherwise. Attackers stand evenly in the cell and attack from
-    the first round on; who attacks, and the aggregator, are the study's own, whatever the scenario says.
+    the first round on. The study sets the attackers and the aggregator, whatever the scenario says.
 
     Example:  fairwave study attacks --attacks sign_flip,min_max --aggregators mean,krum,fltrust --share 0.4
     """
@@ -187,21 +189,23 @@ def attacks(
 @app.command("best-response")
 def best_response(
     source: Source = "fair",
-    scheme: Annotated[str, typer.Option(help="Let the device know the rules of this scheme.")] = "proposed",
+    scheme: Annotated[str, typer.Option(help="The device knows the rules of this scheme.")] = "proposed",
     tries: Annotated[
-        int, typer.Option(help="Try so many random strategies, and half as many near the best.", min=2)
+        int, typer.Option(help="Try this many random strategies, and half as many near the best one.", min=2)
     ] = 24,
     rounds: Rounds = 25,
     seeds: Seeds = "0",
-    fresh_seeds: Annotated[str, typer.Option(help="Judge the best on these seeds, as in 100..104.")] = "100..104",
+    fresh_seeds: Annotated[
+        str, typer.Option(help="Judge the best strategy on these seeds, as in 100..104.")
+    ] = "100..104",
     overrides: Overrides = None,
     out: Out = None,
     jobs: Jobs = None,
 ) -> None:
-    """What is the best that a device can do that knows the rules? A search, and the price of honesty.
+    """What is the best response of a device that knows the rules? Search for it, and compute the price of honesty.
 
-    A strategy is a share of the iterations and of the data, a scale, shares of its last and of its first update, of
-    the last change of its copy and of the way since the start, noise, and the round in which all this begins.
+    A strategy has a share of the iterations and of the data, a scale, noise, and a round in which it begins. It also
+    has shares of the device's last and first update, and of its copy's change in the last round and since the start.
 
     Example:  fairwave study best-response small --tries 6 --rounds 8 --seeds 0 --fresh-seeds 100..101
     """
@@ -233,23 +237,31 @@ def contribution(
         str, typer.Option(help="Run these presets or files, separated by commas.")
     ] = "paper-clean,fair",
     rounds: Rounds = 8,
-    every: Annotated[int, typer.Option(help="Play a game every so many rounds, beginning with the first.")] = 2,
-    samples: Annotated[int, typer.Option(help="Measure the worth of coalitions on so many test samples.")] = 500,
+    every: Annotated[
+        int, typer.Option(help="Play a game every time this many rounds have passed, starting with the first round.")
+    ] = 2,
+    samples: Annotated[int, typer.Option(help="Measure the worth of coalitions on this many test samples.")] = 500,
     utility: Annotated[
-        str, typer.Option(help="Take worth for the fall of the 'loss', or for the rise of the 'accuracy'.")
+        str, typer.Option(help="Measure worth by the fall of the 'loss', or by the rise of the 'accuracy'.")
     ] = "loss",
-    between: Annotated[float, typer.Option(help="Estimates: worth of all below which a round is no game.")] = 0.0,
-    within: Annotated[float, typer.Option(help="Estimates: worth that an order may lack when it is cut short.")] = 0.0,
+    between: Annotated[
+        float,
+        typer.Option(help="If values are estimated, skip a round in which the worth of all devices is below this."),
+    ] = 0.0,
+    within: Annotated[
+        float,
+        typer.Option(help="If values are estimated, cut an order short when the worth that it lacks is below this."),
+    ] = 0.0,
     seeds: Seeds = "0..4",
     overrides: Overrides = None,
     out: Out = None,
 ) -> None:
-    """Do scores know who contributes? Every rule's scores against the Shapley values of the same rounds.
+    """Do scores show who contributes? Compare every rule's scores with the Shapley values of the same rounds.
 
-    Devices are alike, or differ in their labels, in how much data they hold, in wrong labels, or in effort; these are
-    the study's own, whatever the scenario says. With 12 devices or fewer the worth of all coalitions is computed; with
-    more, values are estimated. Runs one setting and seed after the other, each into a file, and goes on where it was
-    interrupted.
+    Devices are alike, or differ in their labels, in how much data they hold, in wrong labels, or in effort. The study
+    sets these differences, whatever the scenario says. With 12 devices or fewer, the worth of all coalitions is
+    computed. With more, values are estimated. The study runs one setting and seed after the other, stores each in a
+    file, and resumes after an interruption.
 
     Example:  fairwave study contribution --scenarios paper-clean --set cell.num_devices=6 --seeds 0..2
     """

@@ -18,21 +18,19 @@ if TYPE_CHECKING:
 
 def sweep(
     study: Annotated[
-        Path, typer.Argument(metavar="STUDY.toml", show_default=False, help="A file in TOML that says what to sweep.")
+        Path, typer.Argument(metavar="STUDY.toml", show_default=False, help="This TOML file says what to sweep.")
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Put runs, page and table into this folder. Left out, it is runs/sweep- and the file's name."
-        ),
+        typer.Option(help="Store the runs, the page and the table in this folder. Default: runs/sweep-FILE."),
     ] = None,
     jobs: Jobs = None,
     scheduler: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler, not here.")
+        str, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler and not on this machine.")
     ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the points and stop.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the points, and run nothing.")] = False,
 ) -> None:
-    """Sweep parameters: every combination of a grid, values drawn at random, or both; one page for all.
+    """Sweep parameters over every combination of a grid, over values drawn at random, or both.
 
     A study file names a scenario and what varies:
 
@@ -46,9 +44,10 @@ def sweep(
       draws = 10
       utility.energy_reference_j = { law = "log_uniform", low = "0.1 J", high = "1 J" }
 
-    Laws are uniform, log_uniform and choice (values = [32, 64]). All points are checked before the first is run. Every
-    point is a run of its own: interrupt at will, the same command goes on, and asking for more keeps what is there.
-    Beside the page lie points.csv and points.parquet, a row per point, scheme and seed.
+    Laws are uniform, log_uniform and choice (values = [32, 64]). All points are checked before the first one is run.
+    Every point is a separate run. You may interrupt the sweep at any time. The same command resumes it, and asking for
+    more points keeps the finished ones. One page shows all points. The files points.csv and points.parquet have a
+    row per point, scheme and seed.
 
     Examples:
 

@@ -17,27 +17,29 @@ PORT = 8765
 
 def ui(
     folder: Annotated[
-        Path, typer.Argument(show_default=False, help="Where to look for runs, at any depth. Default: runs.")
+        Path, typer.Argument(show_default=False, help="Look for runs in this folder, at any depth. Default: runs.")
     ] = Path("runs"),
     port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, show_default=False, help=f"Port to listen on. Default: {PORT}, or the next free one."
+            min=0, max=65535, show_default=False, help=f"Listen on this port. Default: {PORT}, or the next free port."
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Any other than this machine's own needs --token.")
+        str, typer.Option(help="Listen on this address. Any address other than this machine's own needs --token.")
     ] = "127.0.0.1",
     token: Annotated[
         str | None,
-        typer.Option(show_default=False, envvar="FAIRWAVE_UI_TOKEN", help="Token to open the page with. Default: new."),
+        typer.Option(
+            show_default=False, envvar="FAIRWAVE_UI_TOKEN", help="Open the page with this token. Default: a new one."
+        ),
     ] = None,
-    no_open: Annotated[bool, typer.Option("--no-open", show_default=False, help="Do not start a browser.")] = False,
+    no_open: Annotated[bool, typer.Option("--no-open", show_default=False, help="Do not open a browser.")] = False,
 ) -> None:
-    """Show the runs of a folder in a browser, live, until Ctrl-C.
+    """Show the runs of a folder live in a browser, until Ctrl-C.
 
-    The page only reads: runs are started, resumed and removed in the terminal. It listens on this machine alone and
-    opens with the token in its address.
+    The page only reads runs. They are started, resumed and removed in the terminal. It listens on this machine alone
+    and opens with the token in its address.
 
     Example:  fairwave ui runs
     """

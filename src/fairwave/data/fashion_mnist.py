@@ -24,7 +24,7 @@ def _convert(files: Mapping[str, bytes]) -> dict[str, np.ndarray]:
 
 fashion_mnist = PublishedData(
     name="fashion-mnist",
-    summary="clothes in 10 classes, 28 x 28 pixels, 60,000 to train and 10,000 to test",
+    summary="This set has pictures of clothes in 10 classes, 28 x 28 pixels, 60,000 to train and 10,000 to test.",
     licence="MIT (Zalando SE)",
     package=Package("apt-get", "dataset-fashion-mnist"),
     files=frozenset({*NAMES.values(), *(f"{name}.gz" for name in NAMES.values())}),

@@ -136,7 +136,8 @@ _TABLES = {
 
 har = PublishedData(
     name="har",
-    summary="phone sensors of 30 people in 6 activities, windows of 128 samples of 6 channels, with users",
+    summary="This set has phone sensors of 30 people in 6 activities. A sample is a window of 128 measurements of "
+    "6 channels, and says whose it is.",
     licence="listed as CC BY 4.0 (UCI, HAPT, Reyes-Ortiz et al. 2015); ask its authors before any commercial use",
     package=Package(
         "pip",

@@ -122,7 +122,9 @@ def _bundled_mnist() -> DataSet:
         return checked(read_npz(path), "mnist")
 
 
-mnist = DataSource("mnist", "handwritten digits, 28 x 28 pixels, which come with the package", _bundled_mnist)
+mnist = DataSource(
+    "mnist", "This set has handwritten digits of 28 x 28 pixels and comes with the package.", _bundled_mnist
+)
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:

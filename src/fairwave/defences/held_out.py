@@ -18,7 +18,8 @@ def _useless(settings: Defences, updates: Updates) -> FlagPerDevice:
 
 held_out = Defence(
     name="held_out",
-    summary="catches updates that lower the loss on the access point's own samples far less than others do",
+    summary="The access point refuses updates that lower the loss on the access point's own samples far less than "
+    "others do.",
     order=40,
     judge=refusing("held_out", _useless),
     refuses=True,

@@ -21,7 +21,8 @@ def _credit(settings: Defences, updates: Updates) -> PerDevice:
 
 length_credit = Defence(
     name="length_credit",
-    summary="scores updates that are shorter than the median down: less work has the direction of more",
+    summary="The access point lowers the score of updates that are shorter than the median, because the direction "
+    "alone does not show how much work was done.",
     order=120,
     judge=crediting(_credit),
 )

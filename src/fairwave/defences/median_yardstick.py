@@ -15,7 +15,8 @@ def _by_the_median(settings: Defences, updates: Updates, verdict: Verdict) -> tu
 
 median_yardstick = Defence(
     name="median_yardstick",
-    summary="measures scores by the median instead of the best, which one device alone could set",
+    summary="The access point measures scores relative to the median and not to the best one, which a single "
+    "device could set.",
     order=150,
     judge=_by_the_median,
 )

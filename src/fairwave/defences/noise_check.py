@@ -26,7 +26,8 @@ def _at_most(settings: Defences, updates: Updates, verdict: Verdict) -> tuple[Up
 
 noise_check = Defence(
     name="noise_check",
-    summary="believes no more training noise than an update shows; reported too large, it would flatter its device",
+    summary="The access point limits the training noise that a device reports to what its update shows, because a "
+    "larger value would raise its score.",
     order=110,
     judge=_at_most,
 )

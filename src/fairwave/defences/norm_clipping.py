@@ -23,7 +23,7 @@ def _clipped(settings: Defences, updates: Updates) -> UpdatePerDevice:
 
 norm_clipping = Defence(
     name="norm_clipping",
-    summary="shortens long updates to twice the median length before they are used",
+    summary="The access point shortens long updates to twice the median length before they are used.",
     order=130,
     judge=changing(_clipped),
 )

@@ -29,7 +29,8 @@ def _judge(settings: Defences, updates: Updates, verdict: Verdict) -> tuple[Upda
 
 projection = Defence(
     name="projection",
-    summary="scores what is left of an update beside its device's copies: the model, their noise, their change",
+    summary="The access point scores only the part of an update that its device could not copy: not the model, "
+    "its noise or its change.",
     order=140,
     judge=_judge,
     looks_back=True,

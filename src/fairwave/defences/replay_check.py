@@ -24,7 +24,7 @@ def _replays(settings: Defences, updates: Updates) -> FlagPerDevice:
 
 replay_check = Defence(
     name="replay_check",
-    summary="catches updates that repeat one of their device's last three",
+    summary="The access point refuses updates that repeat one of their device's last three.",
     order=30,
     judge=refusing("replay_check", _replays),
     refuses=True,

@@ -14,7 +14,8 @@ def _no_change(settings: Defences, updates: Updates, verdict: Verdict) -> tuple[
 
 reputation = Defence(
     name="reputation",
-    summary="removes devices that other defences catch again and again: not asked, no more copies",
+    summary="The access point removes devices that other defences catch again and again. They are not asked and "
+    "get no more copies.",
     order=160,
     judge=_no_change,
     removes_devices=True,

@@ -20,7 +20,7 @@ def _impossible(settings: Defences, updates: Updates) -> FlagPerDevice:
 
 validation = Defence(
     name="validation",
-    summary="catches updates of a hundredth of the median length, or a hundred times it",
+    summary="The access point refuses updates that are a hundred times shorter or longer than the median.",
     order=10,
     judge=refusing("validation", _impossible),
     refuses=True,

@@ -25,7 +25,8 @@ def _echoes(settings: Defences, updates: Updates) -> FlagPerDevice:
 
 watermark = Defence(
     name="watermark",
-    summary="catches updates that carry the noise of one of the last three copies that their device received",
+    summary="The access point refuses updates that carry the noise of one of the last three copies that their "
+    "device received.",
     order=20,
     judge=refusing("watermark", _echoes),
     refuses=True,

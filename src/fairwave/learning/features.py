@@ -84,10 +84,10 @@ def _objection_to_scattering(learning: Learning) -> str | None:
     return found
 
 
-none = FeatureKind("none", "inputs as they are", _as_they_are, _first_layer, _nothing)
+none = FeatureKind("none", "The model sees the inputs unchanged.", _as_they_are, _first_layer, _nothing)
 scattering = FeatureKind(
     "scattering",
-    "scattering coefficients of images, each image normalised by itself",
+    "The model sees scattering coefficients of images. Each image is normalised by itself.",
     lambda learning, inputs: _scattering_of(learning)(inputs, scaled),
     lambda learning: math.prod(_scattering_of(learning).image_shape),
     lambda learning: _scattering_of(learning).multiply_adds,

@@ -179,42 +179,44 @@ def _samples_in_time(learning: Learning) -> str | None:
     return objection
 
 
-mlp = ModelKind("mlp", "dense layers", _dense)
-softmax = ModelKind("softmax", "softmax regression, strongly convex with learning.l2", _dense, _two_layers)
+mlp = ModelKind("mlp", "This model has dense layers.", _dense)
+softmax = ModelKind(
+    "softmax", "This is softmax regression, which is strongly convex with learning.l2.", _dense, _two_layers
+)
 regression = ModelKind(
     "regression",
-    "dense layers with one output and half the squared error, for data.target 'number'",
+    "This model has dense layers, one output and half the squared error as loss. It is for data.target 'number'.",
     functools.partial(_dense, target="number"),
     _one_output,
     target="number",
 )
 cnn = ModelKind(
     "cnn",
-    "two strided 3 x 3 convolutions and a dense layer",
+    "This model has two strided 3 x 3 convolutions and a dense layer.",
     _shaped,
     _an_image,
 )
 pooled_cnn = ModelKind(
     "pooled_cnn",
-    "8 x 8 and 4 x 4 convolutions with pooling and two dense layers, as in work on private learning",
+    "This model has 8 x 8 and 4 x 4 convolutions with pooling and two dense layers, as is common in private learning.",
     _shaped,
     _a_large_image,
 )
 series_cnn = ModelKind(
     "series_cnn",
-    "two convolutions along time, the mean over time and a dense layer, for sensors",
+    "This model has two convolutions along time, the mean over time and a dense layer. It is for sensor data.",
     _shaped,
     _a_series,
 )
 resnet = ModelKind(
     "resnet",
-    "a residual network of seven convolutions with group normalisation, for photographs",
+    "This is a residual network of seven convolutions with group normalisation. It is for photographs.",
     _shaped,
     _a_photograph,
 )
 gru = ModelKind(
     "gru",
-    "a gated recurrent unit along time and dense layers before and after it, for sensors",
+    "This model has a gated recurrent unit along time, and dense layers before and after it. It is for sensor data.",
     _shaped,
     _samples_in_time,
 )

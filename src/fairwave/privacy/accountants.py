@@ -51,7 +51,7 @@ class TightAccountant(Accountant):
     """Exact where every record is in every release; else by privacy loss distributions."""
 
     name: ClassVar[str] = "tight"
-    summary: ClassVar[str] = "exact, or by privacy loss distributions"
+    summary: ClassVar[str] = "The epsilon is exact, or follows from privacy loss distributions."
 
     def epsilon(self, delta: float) -> float:
         """Epsilon of all releases together at that delta, never below the truth."""
@@ -62,7 +62,7 @@ class RenyiAccountant(Accountant):
     """A looser bound, by Renyi divergences."""
 
     name: ClassVar[str] = "renyi"
-    summary: ClassVar[str] = "a looser bound, by Renyi divergences"
+    summary: ClassVar[str] = "The epsilon is a looser bound, which follows from Renyi divergences."
 
     def epsilon(self, delta: float) -> float:
         """Epsilon of all releases together at that delta, never below the truth."""

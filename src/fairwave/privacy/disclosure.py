@@ -9,12 +9,12 @@ from collections.abc import Mapping
 class Source(enum.Enum):
     """What a value is computed from; the text says why it is not private where no proof covers it."""
 
-    SCENARIO = "follows from places, channels and settings"
-    MESSAGES = "computed from messages"
-    UPDATES = "computed from updates without noise"
-    HOLDINGS = "says which records a device holds, or how many"
-    TRAINING_DATA = "computed from training data without noise"
-    TIMING = "measured while training, without noise"
+    SCENARIO = "This follows from places, channels and settings."
+    MESSAGES = "This is computed from messages."
+    UPDATES = "This is computed from updates without noise."
+    HOLDINGS = "This shows which records a device holds, or how many."
+    TRAINING_DATA = "This is computed from training data without noise."
+    TIMING = "This is measured during training, without noise."
 
 
 RESULTS: Mapping[str, Source] = {

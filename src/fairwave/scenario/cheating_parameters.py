@@ -19,15 +19,15 @@ class Adversary(Group):
     """One kind of misbehaviour, by some devices, in some rounds."""
 
     behaviour: Annotated[str, named(BEHAVIOURS), Field(min_length=1)]
-    """What they do; see 'fairwave scenario behaviours'."""
+    """The devices misbehave in this way. The command 'fairwave scenario behaviours' lists all ways."""
     devices: tuple[DeviceNumber, ...] = Field(min_length=1)
-    """Who does it, numbered from 0."""
+    """These devices misbehave. Devices are numbered from 0."""
     strength: Annotated[float, *one(Limit(NUMBER, 0.0, 1e6, low_allowed=True))] | None = None
-    """How much; what it means depends on the behaviour, and so does its default."""
+    """This number sets how strongly the devices misbehave. Its meaning and its default depend on the behaviour."""
     first_round: Annotated[int, *whole(1, 1_000_000)] = 1
-    """Round in which it begins; honest before."""
+    """The devices misbehave from this round on and are honest before it."""
     last_round: Annotated[int, *whole(1, 1_000_000)] | None = None
-    """Round in which it ends. Default: never."""
+    """The devices misbehave until this round. Default: they never stop."""
 
     @model_validator(mode="after")
     def _begins_before_it_ends(self) -> Adversary:
@@ -37,7 +37,7 @@ class Adversary(Group):
 
 
 class Cheating(Group):
-    """Who does not do as it should."""
+    """This table says which devices misbehave."""
 
     adversaries: tuple[Adversary, ...] = ()
-    """A table for each kind: behaviour, devices, and optionally strength, first_round, last_round."""
+    """Each entry is a table with behaviour, devices and, if wanted, strength, first_round and last_round."""

@@ -23,29 +23,31 @@ class Processor(Group):
     """A device's processor, from which the time per bit follows."""
 
     instructions_per_word: Positive
-    """Instructions executed per register word of data."""
+    """The processor executes this many instructions per register word of data."""
     clocks_per_instruction: Positive = 1.0
-    """Clock cycles per instruction."""
+    """One instruction takes this many clock cycles."""
     clock_hz: Frequency
-    """Clock frequency."""
+    """This is the clock frequency."""
     register_bits: Annotated[float, *one(Limit(NUMBER, 1.0, 4096.0, low_allowed=True))]
-    """Register size."""
+    """A register has this many bits."""
 
 
 class Compute(Group):
-    """The processor of one device."""
+    """This table describes the processor of one device."""
 
     compute_power_w: PowerEach
-    """Power P_cp drawn while computing."""
+    """The processor draws this power while it computes (P_cp in the paper)."""
     seconds_per_bit: TimeEach
-    """Processing time tau per bit."""
+    """The processor takes this time per bit (tau in the paper)."""
     processor: Processor | None = None
-    """A processor to derive the time per bit from; it replaces seconds_per_bit."""
+    """The time per bit follows from this processor, which then replaces seconds_per_bit."""
     bits_per_iteration: InformationEach | None = None
-    """Data d processed in one iteration. Default: one batch of samples."""
+    """One iteration processes this much data (d in the paper). Default: one batch of samples."""
     min_iterations: CountEach
-    """Fewest local iterations j_min."""
+    """A device does at least this many local iterations (j_min in the paper)."""
     max_iterations: CountEach | None = None
-    """Most local iterations. Default: ten passes over the device's own data, or 200 iterations, if that is more."""
+    """A device does at most this many local iterations. Default: ten passes over its own data, or 200 iterations if
+    that is more."""
     battery_capacity_j: EnergyEach | None = None
-    """Battery. Plans tell how long it lasts; in a run, a device sits out the rounds that its charge does not cover."""
+    """A device's battery holds this energy. Plans say how long it lasts. In a run, a device skips the rounds that its
+    charge does not cover."""

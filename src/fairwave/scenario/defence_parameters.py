@@ -15,42 +15,53 @@ from fairwave.units import NUMBER
 
 
 class Defences(Group):
-    """What the access point does about devices that misbehave."""
+    """This table says what the access point does about devices that misbehave."""
 
     use: tuple[Annotated[str, named(DEFENCES)], ...] = ()
-    """Defences in use; see 'fairwave scenario defences'."""
+    """These defences are in use. The command 'fairwave scenario defences' lists all of them."""
     aggregator: Annotated[str, named(AGGREGATORS), known(AGGREGATORS)] = "mean"
-    """How updates become one step, after all defences: 'mean', or a robust one; see 'fairwave scenario aggregators'."""
+    """This aggregator turns the updates into one step, after all defences. 'mean' is the plain mean. The command
+    'fairwave scenario aggregators' lists the robust ones."""
     attacker_share: Annotated[float, *one(Limit(NUMBER, 0.0, 0.5, low_allowed=True))] = 0.2
-    """trimmed_mean, krum, multi_krum, bulyan: largest share of a round's updates that may come from attackers."""
+    """The aggregators trimmed_mean, krum, multi_krum and bulyan assume that at most this share of a round's updates
+    comes from attackers."""
     bounding_ratio: Positive = 1.0
-    """norm_bounding: length, over the median of all, to which longer updates are shortened."""
+    """The aggregator norm_bounding shortens longer updates to this length, which is given in units of the median
+    length."""
     bounding_length: Positive | None = None
-    """norm_bounding: the same as a length, which then replaces the ratio."""
+    """The aggregator norm_bounding shortens longer updates to this length, which then replaces bounding_ratio."""
     bounding_noise: Annotated[float, *one(Limit(NUMBER, 0.0, low_allowed=True))] = 0.05
-    """norm_bounding: length of the noise on the step, over that bound; no privacy is claimed for it."""
+    """The aggregator norm_bounding adds noise of this length to the step, in units of its bound. No privacy is claimed
+    for this noise."""
     reference_iterations: Annotated[int, *whole(2, 1_000_000)] = 100
-    """fltrust, similarity 'training': training steps of the access point; about as many as devices do."""
+    """The access point trains this many steps for fltrust and for the similarity 'training'. The number should be about
+    what devices do."""
     shortest_update: Share = 0.01
-    """validation: length, over the median of all, below which an update is none."""
+    """The defence validation refuses updates that are shorter than this, in units of the median length."""
     longest_update: Annotated[float, *one(Limit(NUMBER, 1.0))] = 100.0
-    """validation: length, over the median of all, above which an update is refused."""
+    """The defence validation refuses updates that are longer than this, in units of the median length."""
     clipping_ratio: Positive = 2.0
-    """norm_clipping: length, over the median of all, to which longer updates are shortened."""
+    """The defence norm_clipping shortens longer updates to this length, which is given in units of the median
+    length."""
     watermark_threshold: Share = 0.08
-    """watermark: cosine with the noise of a copy from which an update is an echo; more in a small model."""
+    """The defence watermark takes an update for an echo if its cosine with the noise of a copy is at least this. The
+    threshold is higher for a small model."""
     replay_ratio: Share = 0.1
-    """replay_check: distance from one of its last updates, over the median of all, below which it is that."""
+    """The defence replay_check takes an update for a repetition if its distance from an earlier one is below this, in
+    units of the median distance."""
     validation_samples: Annotated[int, *whole(1, 10_000_000)] = 500
-    """held_out, fltrust, cffl, similarity 'training': test samples of the access point; accuracy is on the others."""
+    """The access point has this many test samples for held_out, fltrust, cffl and the similarity 'training'. Accuracy
+    is measured on the other test samples."""
     false_alarm: Share = 0.01
-    """similarity 'training': chance that full work is taken for less, along one of two directions."""
+    """With the similarity 'training', full work is taken for less with this probability, along one of two
+    directions."""
     useful_share: Share = 0.1
-    """held_out: gain on those samples, over the median of all, below which an update is useless."""
+    """The defence held_out refuses an update whose gain on those samples is below this, in units of the median gain."""
     reputation_memory: Below1 = 0.9
-    """reputation: share of the last reputation kept in the next."""
+    """The defence reputation keeps this share of the last reputation in the next one."""
     reputation_threshold: Share = 0.35
-    """reputation: value below which a device is removed for good; everybody starts at 1."""
+    """The defence reputation removes a device for good when its reputation falls below this. Every device starts at
+    1."""
 
     @model_validator(mode="after")
     def _none_twice(self) -> Defences:

@@ -30,6 +30,7 @@ class FadingLaw(Group):
     """The gain follows from a scattered field (`gain_of_field`), which a Doppler shift can correlate over time."""
 
     law: str
+    """This is the name of the law."""
 
     @property
     def mean_power(self) -> float:

@@ -22,61 +22,74 @@ LayerSize = Annotated[int, *whole(1, 1_000_000)]
 
 
 class Learning(Group):
-    """The model and its local training."""
+    """This table describes the model and its local training."""
 
     model: Annotated[str, named(MODELS), known(MODELS)]
-    """Name: 'mlp', 'softmax', 'cnn', 'pooled_cnn', 'series_cnn', 'resnet', 'gru', 'regression', or a plugin's."""
+    """This is the name of the model: 'mlp', 'softmax', 'cnn', 'pooled_cnn', 'series_cnn', 'resnet', 'gru',
+    'regression', or a plugin's."""
     layer_sizes: tuple[LayerSize, ...] = Field(min_length=2)
-    """Units per layer, input first; two for all but 'mlp' and 'regression': inputs and classes."""
+    """The layers have this many units, inputs first. All models but 'mlp' and 'regression' take two numbers: inputs and
+    classes."""
     image_shape: tuple[LayerSize, LayerSize, LayerSize] | None = None
-    """Height, width and colours of an input, for convolutions and features; of a series: samples, 1, measurements."""
+    """Convolutions and features need the shape of an input: height, width and colours, or for a series samples, 1 and
+    measurements."""
     features: Annotated[str, named(FEATURES), known(FEATURES)] = "none"
-    """What the model sees: 'none' (inputs as they are), 'scattering' (computed once by every device), or a plugin's."""
+    """The model sees these features: 'none' (the inputs), 'scattering' (every device computes them once), or a
+    plugin's."""
     activation: Activation = "relu"
-    """What hidden layers apply; bounded ones such as 'tanh' keep gradients short, which helps private training."""
+    """Hidden layers apply this function. Bounded ones such as 'tanh' keep gradients short, which helps private
+    training."""
     channels: tuple[LayerSize, LayerSize] = (8, 16)
-    """Channels of two convolutions; in 'resnet' of two stages (a third has twice as many); in 'gru' input and state."""
+    """The two convolutions have this many channels. For 'resnet' these are two stages (a third has twice as many). For
+    'gru' they are input and state."""
     l2: NonNegative = 0.0
-    """Weight of half the squared length of the parameters in the loss; makes 'softmax' strongly convex."""
+    """Half the squared length of the parameters is added to the loss with this weight. It makes 'softmax' strongly
+    convex."""
     bits_per_parameter: Annotated[int, *whole(1, 64)]
-    """Bits that plans charge for a parameter on the air, unless update_bits says what is sent."""
+    """Plans charge this many bits for a parameter on the air, unless update_bits says what is sent."""
     update_bits: Literal[8, 32] = 32
-    """Bits of a value in updates and gradients that devices send: 32 as computed, 8 rounded at random (unbiased)."""
+    """Devices send each value of an update or a gradient in this many bits: 32 as computed, or 8 with random, unbiased
+    rounding."""
     learning_rate: Positive
-    """Step size eta of local training, in the first round."""
+    """Local training has this step size in the first round (eta in the paper)."""
     rate_decay: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0))] = 1.0
-    """Factor by which the learning rate shrinks from round to round. Default: 1, it stays."""
+    """The learning rate is multiplied by this factor from round to round. Default: 1, which keeps it constant."""
     optimizer: OptimizerName = "sgd"
-    """How steps follow from gradients: 'sgd' (the paper's), 'momentum' or 'adam', each begun anew in every round."""
+    """This optimizer turns gradients into steps: 'sgd' (as in the paper), 'momentum' or 'adam'. Its state is reset in
+    every round."""
     momentum: Annotated[float, *one(Limit(NUMBER, 0.0, 0.9999, low_allowed=True))] = 0.9
-    """Share of the last step's direction kept in the next; for 'momentum' and 'adam'."""
+    """The optimizers 'momentum' and 'adam' keep this share of the last step's direction in the next."""
     batch_size: Annotated[int, *whole(1, 10_000_000)]
-    """Samples per local iteration."""
+    """One local iteration uses this many samples."""
     views: Annotated[int, *whole(1, 25)] = 1
-    """Views of an image, moved by up to 2 pixels, whose mean loss is trained on. Default: 1, the image alone."""
+    """Training uses the mean loss of this many views of an image, each moved by up to 2 pixels. Default: 1, the image
+    itself."""
     mirrored_views: bool = False
-    """Every second view is a mirror image."""
+    """If true, every second view is a mirror image."""
     gradient_weight: NonNegative
-    """Weight xi of the mean gradient in the local problem."""
+    """The mean gradient has this weight in the local problem (xi in the paper)."""
     gradient_exchange: bool
-    """Devices exchange gradients before training; without it, plain local training."""
+    """If true, devices exchange gradients before training. If false, they do plain local training."""
     precision: Precision = "float32"
-    """Precision of matrix products on a GPU: 'tf32' and 'bf16' are faster and coarser. A CPU computes in float32."""
+    """Matrix products on a GPU have this precision. 'tf32' and 'bf16' are faster and less exact. A CPU always computes
+    in float32."""
     smoothness: Positive | None = None
-    """Lipschitz constant L of the gradient, if known: plans then bound the local accuracy."""
+    """This is the Lipschitz constant of the gradient (L in the paper), if it is known. Plans then bound the local
+    accuracy."""
     strong_convexity: Positive | None = None
-    """Strong convexity mu, if known; needed together with smoothness."""
+    """This is the strong convexity (mu in the paper), if it is known. It has to be given together with smoothness."""
     local_accuracy: Annotated[float, *one(Limit(NUMBER, 1e-12, 1.0 - 1e-12, low_allowed=True))] | None = None
-    """Accuracy Phi: devices do at least what Theorem 1 asks for it, which is about convex losses and full gradients."""
+    """Devices do at least the iterations that Theorem 1 asks for this accuracy (Phi in the paper). The theorem is about
+    convex losses and full gradients."""
     convergence: Literal["corrected", "printed"] = "corrected"
-    """Form of Theorem 1: what can be proved, or what the paper prints."""
+    """Theorem 1 is used in this form: 'corrected' is what can be proved, 'printed' is what the paper prints."""
     first_model: Literal["random", "zero"] = "random"
-    """The model that training starts from: drawn, or all zeros as Algorithm 1 prints it."""
+    """Training starts from this model: 'random' draws it, 'zero' sets all values to zero as Algorithm 1 prints it."""
 
     late_rounds: Annotated[int, *whole(0, 1_000)] = 0
-    """Rounds after its own in which an update that missed the deadline is still used; 0: it is dropped."""
+    """An update that missed the deadline is still used up to this many rounds later. With 0 it is dropped."""
     late_decay: NonNegative = 0.5
-    """How fast the weight of late updates falls: (1 + age in rounds) to the power of minus this; FedBuff has 0.5."""
+    """Late updates have the weight (1 + age in rounds) to the power of minus this number. FedBuff uses 0.5."""
 
     @model_validator(mode="after")
     def _parameters_fit_the_model(self) -> Learning:

@@ -14,15 +14,20 @@ class Still(Group):
     """Devices stay where they are placed."""
 
     law: Literal["none"] = "none"
+    """This is the name of the law."""
 
 
 class Radial(Group):
-    """Each device goes in or out along its radius at a speed of its own, and turns back at both ends."""
+    """Each device moves in or out along its radius at its own speed, and turns back at both ends."""
 
     law: Literal["radial"]
+    """This is the name of the law."""
     max_speed_m_per_s: Speed
+    """Each device draws its speed up to this value."""
     near_m: Length
+    """A device turns back at this distance from the access point."""
     far_m: Length
+    """A device turns back at this distance from the access point, on its way out."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Radial:

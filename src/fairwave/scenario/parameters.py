@@ -59,26 +59,28 @@ STORED = "stored"
 
 
 class Cell(Group):
-    """Who is in the cell and how long a round lasts."""
+    """This table describes the cell and the length of a round."""
 
     num_devices: Annotated[int, *whole(1, 100_000_000)]
-    """Number of devices, K."""
+    """The cell has this many devices (K in the paper)."""
     placement: Placement
-    """Where the devices stand. Laws: linspace (near_m, far_m), list (distance_m), disc (radius_m), file (file)."""
+    """This law places the devices. Laws: linspace (near_m, far_m), list (distance_m), disc (radius_m, min_distance_m),
+    file (file, column)."""
     deadline_s: Time
-    """Time block T in which a device computes and uploads."""
+    """A device has to compute and upload within this time block (T in the paper)."""
     excess_loss: RatioEach = 1.0
-    """Loss beyond the distance law (walls, shadowing), as a ratio or in dB."""
+    """This is the loss on top of the path loss, for example from walls or shadowing, as a ratio or in dB."""
     participants: Annotated[int, *whole(1, 100_000_000)] | None = None
-    """Devices drawn to take part in each round. Default: all."""
+    """In each round, this many devices are drawn to take part. Default: all devices."""
     straggler_probability: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0, low_allowed=True))] = 0.0
-    """Chance that a device's update misses the deadline: its energy is spent; see learning.late_rounds."""
+    """A device's update misses the deadline with this probability. Its energy is spent all the same. The key
+    learning.late_rounds says whether the late update is used."""
     mobility: Mobility = Still()
-    """How devices move between rounds. Laws: none, radial (max_speed_m_per_s, near_m, far_m)."""
+    """This law moves the devices between rounds. Laws: none, radial (max_speed_m_per_s, near_m, far_m)."""
     arrival_round: CountEach | None = None
-    """First round in which a device is there. Default: from the start."""
+    """A device joins the cell in this round. Default: it is there from the start."""
     departure_round: CountEach | None = None
-    """Last round in which a device is there. Default: it stays."""
+    """A device leaves the cell after this round. Default: it stays until the end."""
 
     @model_validator(mode="after")
     def _participants_exist(self) -> Cell:
@@ -90,36 +92,37 @@ class Cell(Group):
 
 
 class Radio(Group):
-    """The uplink of one device."""
+    """This table describes the uplink of one device."""
 
     bandwidth_hz: FrequencyEach
-    """Bandwidth B of each device's channel."""
+    """Each device's channel has this bandwidth (B in the paper)."""
     carrier_hz: Frequency
-    """Centre frequency f_c."""
+    """The channels are centred on this frequency (f_c in the paper)."""
     path_loss_exponent: Annotated[float, *one(Limit(NUMBER, 1.0, 8.0, low_allowed=True))]
-    """Path loss exponent alpha."""
+    """Path loss grows with distance to the power of this exponent (alpha in the paper)."""
     noise_psd_w_per_hz: PowerDensity
-    """Noise spectral density N_0."""
+    """This is the spectral density of the thermal noise (N_0 in the paper)."""
     modulation_gap: Ratio
-    """Gap Gamma between capacity and practical modulation."""
+    """This is the gap between channel capacity and practical modulation (Gamma in the paper)."""
     max_transmit_power_w: PowerEach
-    """Largest transmit power P_max."""
+    """A device transmits with this power at most (P_max in the paper)."""
     amplifier_efficiency: ShareEach
-    """Drain efficiency rho of the power amplifier."""
+    """This is the drain efficiency of the power amplifier (rho in the paper)."""
     circuit_power_w: PowerEach
-    """Static power P_cir of the radio while it transmits."""
+    """The radio draws this static power while it transmits (P_cir in the paper)."""
     payload_bits: Information | None = None
-    """Size V of one uploaded update; "unset", it follows from the model."""
+    """One uploaded update has this many bits (V in the paper). If the key is unset, the size follows from the model."""
     charge_gradient_upload: bool = False
-    """Charge the gradient exchange as a second upload of the same size."""
+    """If true, the gradient exchange is charged as a second upload of the same size."""
     fading: Fading
-    """Block fading. Laws: none, rayleigh (scale), rician (scale, k_factor), nakagami (scale, shape)."""
+    """This law draws the block fading. Laws: none, rayleigh (scale), rician (scale, k_factor), nakagami (scale,
+    shape)."""
     doppler_hz: Frequency | None = None
-    """Largest Doppler shift, which correlates the fading of a device's rounds. Default: rounds are independent."""
+    """This largest Doppler shift correlates the fading of a device over rounds. Default: rounds are independent."""
     channel_error_std: NonNegative = 0.0
-    """Error of the channel estimate: std of its real and of its imaginary part."""
+    """This is the standard deviation of the channel estimate's error, in its real and in its imaginary part."""
     outage_probability: Annotated[float, *one(Limit(NUMBER, 1e-9, 0.999, low_allowed=True))] = 0.01
-    """Chance that an upload fails because the estimate was wrong."""
+    """Devices plan so that an upload fails with this probability because the channel estimate was wrong."""
 
     @model_validator(mode="after")
     def _doppler_has_waves_to_shift(self) -> Radio:
@@ -132,28 +135,28 @@ class Radio(Group):
 
 
 class Utility(Group):
-    """What a device wants, and what the comparison rules ask of it."""
+    """This table says what a device wants, and what the benchmark rules ask of it."""
 
     energy_reference_j: EnergyEach
-    """Utility-energy parameter varrho; the utility's cost term peaks at half of it."""
+    """This is the utility-energy parameter (varrho in the paper). The cost term of the utility peaks at half of it."""
     effort_scale: NonNegativeEach
-    """First guess of beta1, the deviation expected without any work."""
+    """The effort fit starts from this beta1, which is the deviation that a device expects without any work."""
     effort_decay_j: Annotated[PerDevice, *each(Limit(ENERGY, 1e-12, low_allowed=True))]
-    """First guess of beta2, the compute energy that divides the deviation by e."""
+    """The effort fit starts from this beta2, which is the compute energy that divides the expected deviation by e."""
     effort_fit: Literal["paper", "prior", "window"]
-    """How beta1 and beta2 follow the observed deviations."""
+    """The effort fit is the method by which a device estimates beta1 and beta2 from the deviations that it observed."""
     effort_window: Annotated[int, *whole(1, 1000)] = 8
-    """Observations kept by the fit 'window'."""
+    """The effort fit 'window' keeps this many observations."""
     effort_ridge: Annotated[float, *one(Limit(NUMBER, 1e-8, low_allowed=True))] = 0.01
-    """Pull of the fit 'window' towards the first guess."""
+    """The effort fit 'window' is pulled towards its first guess with this weight."""
     iteration_price_j: Energy
-    """Rule priced: joules that one iteration is worth."""
+    """The rule 'priced' pays up to this energy for one more iteration."""
     energy_budget_j: EnergyEach | None = None
-    """Rule equal_energy: joules per round. Default: half of energy_reference_j."""
+    """The rule 'equal_energy' spends this energy per round. Default: half of energy_reference_j."""
     required_iterations: CountEach
-    """Rules least_energy and fedl: iterations that every device must do."""
+    """The rules 'least_energy' and 'fedl' make every device do this many iterations."""
     delay_price_w: Power = 1.0
-    """Rule fedl: joules that one second of delay is worth."""
+    """The rule 'fedl' pays this energy for one second less of delay."""
 
 
 CHANGING = ("label_noise", "input_gain", "input_offset")
@@ -161,28 +164,34 @@ CHANGING = ("label_noise", "input_gain", "input_offset")
 
 
 class Data(Group):
-    """What the devices learn from."""
+    """This table says what the devices learn from."""
 
     source: Annotated[str, named(DATA), Field(min_length=1)]
-    """Data set: a name ('fairwave data list'), an .npz file, a folder of idx or CSV files, 'hf:NAME', a plugin's."""
+    """This is the data set: a name from 'fairwave data list', an .npz file, a folder of idx or CSV files, 'hf:NAME', or
+    a plugin's name."""
     bits_per_feature: Annotated[int, *whole(1, 64)]
-    """Bits of one input value as stored on the device."""
+    """A device stores one input value in this many bits."""
     partition: Partition
-    """Who holds which. Laws: iid, dirichlet (alpha), shards (per_device), quantity (alpha), rare, file, users, own."""
+    """This law decides which device holds which samples. Laws: iid, dirichlet (alpha), shards (per_device), quantity
+    (alpha), rare, file, users, own."""
     samples_per_device: Annotated[int, *whole(1, 10**9)] | None = None
-    """Samples each device holds. Default: the data set is shared out equally."""
+    """Each device holds this many samples. Default: the data set is shared out equally."""
     refreshed_samples: Annotated[int, *whole(0, 10**9)] = 0
-    """Samples that each device replaces every round by others of its share; needs samples_per_device below that."""
+    """Each device replaces this many samples every round by others of its share. The number has to be below
+    samples_per_device, which has to be set."""
     label_noise: PartEach = 0.0
-    """Share of a device's labels that are replaced by another class, drawn at random. Default: 0, none are."""
+    """This share of a device's labels is replaced by another class, which is drawn at random. Default: 0."""
     input_gain: PositiveEach = 1.0
-    """Factor of a device's inputs, such as the contrast of its camera. Default: 1."""
+    """A device's inputs are multiplied by this factor, for example for the contrast of its camera. Default: 1."""
     input_offset: OffsetEach = 0.0
-    """What is added to a device's inputs after that, such as brightness; bytes are values from 0 to 1. Default: 0."""
+    """This value is added to a device's inputs after the gain, for example for brightness. Bytes are read as values
+    from 0 to 1. Default: 0."""
     target: Target = "class"
-    """What labels are: 'class' (whole numbers from 0, or names) or 'number' (any number, in your unit, to predict)."""
+    """Labels are classes ('class': whole numbers from 0, or names) or numbers to predict ('number': any values, in your
+    unit)."""
     classes: tuple[str, ...] = ()
-    """Names of the classes in the order of their numbers, where CSV files have names as labels."""
+    """These are the names of the classes in the order of their numbers. They are needed if a CSV file has names as
+    labels."""
 
     @model_validator(mode="after")
     def _classes_differ(self) -> Data:
@@ -210,25 +219,28 @@ class Data(Group):
 
 
 class Run(Group):
-    """How long, and from which seed."""
+    """This table says how long the run is and which seed it has."""
 
     seed: Annotated[int, *whole(0, 2**53)]
-    """Root of all randomness."""
+    """All random numbers of the run follow from this seed."""
     num_rounds: Annotated[int, *whole(1, LONGEST_RUN)]
-    """Communication rounds M."""
+    """The run has this many communication rounds (M in the paper)."""
     evaluate_every: Annotated[int, *whole(1, 1_000_000)] = 1
-    """Rounds between evaluations of the models; in the others nothing but the devices' own losses is known."""
+    """Models are evaluated every time this many rounds have passed. In the other rounds only the devices' own losses
+    are known."""
     keep_models: KeepModels = "last"
-    """Models that stay in the run: 'last', 'all', or a number N: those of rounds N, 2 N, ... and of the last."""
+    """These models stay in the run: 'last', 'all', or a number N, which keeps those of rounds N, 2 N, ... and of the
+    last."""
     target_loss: Positive | None = None
-    """Stop when the mean device loss reaches this."""
+    """The run stops when the mean loss of the devices reaches this value."""
     target_accuracy: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0))] | None = None
-    """Stop when the test accuracy reaches this."""
+    """The run stops when the test accuracy reaches this value."""
     global_accuracy: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0 - 1e-12))] | None = None
-    """Accuracy Psi of the global problem at which Algorithm 1 stops: the share that is left of the first model's loss
-    above optimal_loss."""
+    """Algorithm 1 stops at this accuracy of the global problem (Psi in the paper). It is the share that is left of the
+    first model's loss above optimal_loss."""
     optimal_loss: NonNegative | None = None
-    """Least global loss that any model has, if known; needed together with global_accuracy."""
+    """This is the least global loss that any model has, if it is known. It has to be given together with
+    global_accuracy."""
 
     @model_validator(mode="after")
     def _accuracy_has_its_constant(self) -> Run:
@@ -238,21 +250,33 @@ class Run(Group):
 
 
 class Scenario(Group):
-    """Everything that defines an experiment, apart from which schemes are compared."""
+    """A scenario is everything that defines an experiment, apart from which schemes are compared."""
 
     cell: Cell
+    """This table describes the cell and the length of a round."""
     radio: Radio
+    """This table describes the uplink of a device."""
     compute: Compute
+    """This table describes the processor of a device."""
     utility: Utility
+    """This table says what a device wants."""
     privacy: Privacy
+    """This table says how much noise is added and what is proved."""
     learning: Learning
+    """This table describes the model and its local training."""
     data: Data
+    """This table says what the devices learn from."""
     run: Run
+    """This table says how long the run is and which seed it has."""
     cheating: Cheating = Cheating()
+    """This table says which devices misbehave."""
     defences: Defences = Defences()
+    """This table says what the access point does about devices that misbehave."""
     peers: Peers = Peers()
+    """This table has the settings of schemes from other papers."""
     plugins: tuple[str, ...] = ()
-    """Python files whose schemes, rules, behaviours, defences, models, data sets and laws this scenario may name."""
+    """These Python files define schemes, rules, behaviours, defences, models, data sets or laws that this scenario may
+    name."""
 
     @model_validator(mode="before")
     @classmethod

@@ -14,42 +14,52 @@ Number = Annotated[int, *whole(0, 1_000_000)]
 
 
 class Iid(Group):
-    """Samples shuffled and shared out equally."""
+    """Samples are shuffled and shared out equally."""
 
     law: Literal["iid"]
+    """This is the name of the law."""
 
 
 class Dirichlet(Group):
-    """Each class is split over the devices in Dirichlet proportions; a small alpha gives devices few classes."""
+    """Each class is split over the devices in Dirichlet proportions. A small alpha gives devices few classes."""
 
     law: Literal["dirichlet"]
+    """This is the name of the law."""
     alpha: Positive
+    """This is the concentration of the Dirichlet distribution. A small value gives devices few classes."""
 
 
 class Shards(Group):
-    """Samples sorted by class and cut into shards, of which each device gets a few."""
+    """Samples are sorted by class and cut into shards, and each device gets a few of them."""
 
     law: Literal["shards"]
+    """This is the name of the law."""
     per_device: int = Field(ge=1, le=1000)
+    """Each device gets this many shards."""
 
 
 class QuantitySkew(Group):
-    """Classes mixed evenly, but numbers of samples in Dirichlet proportions."""
+    """Classes are mixed evenly, but the numbers of samples have Dirichlet proportions."""
 
     law: Literal["quantity"]
+    """This is the name of the law."""
     alpha: Positive
+    """This is the concentration of the Dirichlet distribution. A small value makes the numbers of samples more
+    unequal."""
 
 
 class Rare(Group):
-    """Some devices alone hold some classes; all hold the same number of samples, and share the other classes evenly."""
+    """Only some devices hold some classes. All hold the same number of samples, and share the other classes evenly."""
 
     law: Literal["rare"]
+    """This is the name of the law."""
     devices: tuple[Number, ...] = Field(min_length=1)
-    """Numbers of the devices, counted from 0."""
+    """These devices hold the rare classes. Devices are numbered from 0."""
     classes: tuple[Number, ...] = Field(min_length=1)
-    """Numbers of the classes that nobody else holds."""
+    """No other device holds these classes."""
     share: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0))] = 0.5
-    """Largest part of such a device's samples that is of these classes; samples of them beyond that are left out."""
+    """At most this part of such a device's samples is of the rare classes. Further samples of those classes are not
+    used."""
 
     @model_validator(mode="after")
     def _each_is_named_once(self) -> Rare:
@@ -61,22 +71,26 @@ class Rare(Group):
 
 
 class FromFile(Column):
-    """A column that names each sample's device, in the order of the data set; -1 leaves a sample out."""
+    """A column names each sample's device, in the order of the data set. A sample with -1 is not used."""
 
     law: Literal["file"]
+    """This is the name of the law."""
     column: str = "device"
+    """The numbers of the devices stand in this column."""
 
 
 class Users(Group):
-    """Every device holds the samples of one person, where the data set says whose its samples are."""
+    """Every device holds the samples of one person, if the data set says whose its samples are."""
 
     law: Literal["users"]
+    """This is the name of the law."""
 
 
 class Own(Group):
-    """Devices bring data of their own, as many samples as data.samples_per_device says; for federations alone."""
+    """Devices bring their own data, as many samples as data.samples_per_device says. This is for federations only."""
 
     law: Literal["own"]
+    """This is the name of the law."""
 
 
 Partition = Annotated[

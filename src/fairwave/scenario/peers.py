@@ -14,47 +14,56 @@ from fairwave.units import NUMBER
 
 
 class Peers(Group):
-    """Settings of the schemes by others."""
+    """This table has the settings of schemes from other papers."""
 
     q_fedavg_power: NonNegative = 1.0
-    """q_fedavg: power q of the losses; 0 is the plain mean, more is fairer."""
+    """The scheme q_fedavg weights devices by their loss to this power (q). 0 is the plain mean, and larger values are
+    fairer."""
     afl_rate: Positive = 0.1
-    """afl: step of the weights towards devices with a large loss."""
+    """The scheme afl moves its weights by this step towards devices with a large loss."""
     term_tilt: NonNegative = 1.0
-    """term: tilt t; 0 is the plain mean, more looks at the worst devices."""
+    """The scheme term has this tilt (t). 0 is the plain mean, and larger values favour the devices with the largest
+    losses."""
     ditto_weight: NonNegative = 1.0
-    """ditto: pull lambda of each device's own model towards the shared one."""
+    """The scheme ditto pulls each device's own model towards the shared one with this weight (lambda)."""
     mr_mtl_weight: NonNegative = 0.01
-    """mr_mtl: pull lambda of each device's own model towards its copy; times learning.learning_rate it is at most 1."""
+    """The scheme mr_mtl pulls each device's own model towards its copy with this weight (lambda). Times
+    learning.learning_rate it is at most 1."""
     fedprox_weight: NonNegative = 0.1
-    """fedprox: pull mu of training back towards the copy; times learning.learning_rate it is at most 1."""
+    """The scheme fedprox pulls training back towards the copy with this weight (mu). Times learning.learning_rate it is
+    at most 1."""
     feddyn_weight: Positive = 0.01
-    """feddyn: pull alpha of training back towards the copy, and weight of updates in the devices' linear terms."""
+    """The scheme feddyn pulls training back towards the copy with this weight (alpha), which is also the weight of
+    updates in the devices' linear terms."""
     effective_steps: Positive | None = None
-    """fednova, scaffold: local steps to which updates are scaled. Default: the mean of utility.required_iterations."""
+    """The schemes fednova and scaffold scale updates to this many local steps. Default: the mean of
+    utility.required_iterations."""
     server_rate: Positive = 1.0
-    """fedavgm: rate of the access point's step."""
+    """The scheme fedavgm scales the access point's step by this rate."""
     server_momentum: Below1 = 0.9
-    """fedavgm, fedadam, fedyogi: share beta1 of the last direction kept in the next."""
+    """The schemes fedavgm, fedadam and fedyogi keep this share of the last direction in the next (beta1)."""
     adaptive_rate: Positive = 0.01
-    """fedadam, fedyogi, fedadagrad: rate of the access point's step, about the change of a value in a round."""
+    """The schemes fedadam, fedyogi and fedadagrad scale the access point's step by this rate, which is about the change
+    of a value in a round."""
     second_moment_decay: Below1 = 0.99
-    """fedadam, fedyogi: share beta2 of the last second moment kept in the next."""
+    """The schemes fedadam and fedyogi keep this share of the last second moment in the next (beta2)."""
     adaptive_tau: Annotated[float, *one(Limit(NUMBER, 1e-9, low_allowed=True))] = 1e-3
-    """fedadam, fedyogi, fedadagrad: tau; mean updates far below it are hardly scaled. Second moments begin at tau^2."""
+    """The schemes fedadam, fedyogi and fedadagrad scale mean updates only a little if they are far below this value
+    (tau). Second moments start at tau^2."""
     update_length: Positive = 0.5
-    """cgsv, rffl: length Gamma to which updates are scaled (cgsv) or clipped (rffl)."""
+    """The scheme cgsv scales updates to this length, and rffl clips them to it (Gamma)."""
     reputation_memory: Below1 = 0.95
-    """cgsv, rffl: share alpha of the last reputation kept in the next."""
+    """The schemes cgsv and rffl keep this share of the last reputation in the next (alpha)."""
     altruism: Positive = 1.0
-    """cgsv: beta; the larger, the more alike are the rewards."""
+    """The scheme cgsv makes rewards more alike with a larger value (beta)."""
     removal_share: Share = 1.0 / 3.0
-    """rffl, cffl: part of an even share of reputation below which a device is removed."""
+    """The schemes rffl and cffl remove a device whose reputation falls below this part of an equal share."""
     rffl_patience: Annotated[int, *whole(0, 1_000_000)] = 10
-    """rffl: rounds before anybody is removed."""
+    """The scheme rffl removes no device before this many rounds have passed."""
     cffl_punishment: Positive = 5.0
-    """cffl: alpha; the larger, the further apart are the credits."""
+    """The scheme cffl spreads credits further apart with a larger value (alpha)."""
     iafl_equality: Share = 0.0
-    """iafl: kappa; 0 rewards by data held, 1 gives everybody all."""
+    """The scheme iafl rewards devices by the data they hold with 0, and gives every device everything with 1
+    (kappa)."""
     iafl_recovery: Share = 0.0
-    """iafl: chance in a round that a device is given the access point's own model."""
+    """The scheme iafl gives a device the access point's own model with this probability in a round."""

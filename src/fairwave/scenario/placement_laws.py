@@ -11,11 +11,14 @@ from fairwave.scenario.quantity import Column, Length, LengthEach
 
 
 class Linspace(Group):
-    """Evenly spaced distances, near and far end included."""
+    """Devices stand at evenly spaced distances, which include the near and the far end."""
 
     law: Literal["linspace"]
+    """This is the name of the law."""
     near_m: Length
+    """The nearest device stands at this distance."""
     far_m: Length
+    """The farthest device stands at this distance."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Linspace:
@@ -25,18 +28,24 @@ class Linspace(Group):
 
 
 class Listed(Group):
-    """The distances themselves."""
+    """Devices stand at the listed distances."""
 
     law: Literal["list"]
+    """This is the name of the law."""
     distance_m: LengthEach
+    """These are the distances of the devices, one each."""
 
 
 class Disc(Group):
-    """Uniform over the area of a ring around the access point; drawn once per seed."""
+    """Devices are spread uniformly over the area of a ring around the access point. The places are drawn once per
+    seed."""
 
     law: Literal["disc"]
+    """This is the name of the law."""
     radius_m: Length
+    """No device stands farther away than this."""
     min_distance_m: Length = 1.0
+    """No device stands nearer than this."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Disc:
@@ -46,10 +55,12 @@ class Disc(Group):
 
 
 class FromFile(Column):
-    """A column of a CSV or Parquet file, in metres."""
+    """The distances are read from a column of a CSV or Parquet file, in metres."""
 
     law: Literal["file"]
+    """This is the name of the law."""
     column: str = "distance_m"
+    """The distances stand in this column."""
 
 
 Placement = Annotated[Linspace | Listed | Disc | FromFile, Field(discriminator="law")]

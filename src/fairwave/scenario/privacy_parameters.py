@@ -22,47 +22,58 @@ CLASSICAL_LIMIT = 1.0
 
 
 class Privacy(Group):
-    """How much noise, for whom, and what may be claimed."""
+    """This table says how much noise is added, for whom, and what may be claimed."""
 
     mode: Annotated[str, named(PRIVACY_MODES), known(PRIVACY_MODES)]
-    """What is proved: 'paper' nothing, 'provable' each record (noise on devices), 'device' all of a device's data."""
+    """The mode says what is proved: 'paper' proves nothing, 'provable' protects each record (noise on devices),
+    'device' protects all data of a device."""
     epsilon: Annotated[float, *one(Limit(NUMBER, 0.0, 1e3))]
-    """Budget eps_g that sets the noise in one copy of the model; nominal wherever sensitivity is not proved."""
+    """This budget sets the noise in one copy of the model (eps_g in the paper). It is nominal, which means not proved,
+    wherever the sensitivity is not enforced."""
     delta: Probability
-    """Leakage probability: delta_g of one copy, and the delta at which proved totals are given."""
+    """This is the leakage probability: delta_g of one copy in the paper, and the delta at which proved totals are
+    given."""
     calibration: Literal["classical", "analytic"] = "classical"
-    """From budget to noise: the paper's formula, proved for budgets below 1 only, or the least noise that serves."""
+    """This is how the noise follows from the budget: 'classical' is the paper's formula, which is proved for budgets
+    below 1 only, and 'analytic' is the least noise that suffices."""
     sensitivity: Positive
-    """Nominal L2 sensitivity S_f of the released model."""
+    """This is the nominal L2 sensitivity of the released model (S_f in the paper)."""
     sensitivity_spread: Below1 = 0.0
-    """How far the sensitivity fluctuates from round to round, evenly, as a share of its value; in mode 'paper'."""
+    """In mode 'paper', the sensitivity varies from round to round by up to this share of its value, uniformly."""
     deviation_weight: Below1
-    """Weight theta of the deviation factor in the noise; below 1, or the noise is infinite."""
+    """The deviation factor has this weight in the noise (theta in the paper). It has to be below 1, or the noise is
+    infinite."""
     similarity: Literal["literal", "update", "leave_one_out", "training"]
-    """What an update is compared with to score its device; 'training': what the access point's own training gives."""
+    """A device's score compares its update with this reference. 'training' compares it with the access point's own
+    training."""
     similarity_memory: Below1 = 0.0
-    """Share of the last score kept in the next (exponential moving average)."""
+    """The next score keeps this share of the last one (an exponential moving average)."""
     local_noise: bool
-    """Devices add Gaussian noise of the same scale to their updates (Algorithm 1)."""
+    """If true, devices add Gaussian noise of the same scale to their updates (Algorithm 1)."""
     copies: Literal["independent", "nested"]
-    """How the noise of different devices' copies is drawn."""
+    """The noise in the copies of different devices is drawn in this way."""
     broadcast: bool = False
-    """Schemes with the same noise level for all send everybody one noisy copy, instead of a draw each."""
+    """If true, schemes with the same noise level for all devices send one noisy copy to all of them. If false, each
+    copy has its own noise."""
     overwrite_model: bool = False
-    """The access point goes on from its noisy model, as Algorithm 1 is printed; in mode 'paper'."""
+    """In mode 'paper', true makes the access point continue from its noisy model, as Algorithm 1 is printed."""
     clip_norm: Annotated[float, *one(Limit(NUMBER, 1e-6, 1e6))] | None = None
-    """Length to which each record's gradient ('provable') or each device's update ('device') is clipped."""
+    """Each record's gradient ('provable') or each device's update ('device') is clipped to this length."""
     noise_multiplier: Multiplier | None = None
-    """Noise std over clip_norm: in the sum of every local step ('provable') or every round ('device')."""
+    """This is the noise's standard deviation divided by clip_norm, in the sum of every local step ('provable') or every
+    round ('device')."""
     exchange_noise_multiplier: Multiplier | None = None
-    """The same for the gradient that devices exchange before training ('provable'). Default: none may be exchanged."""
+    """This is the noise multiplier of the gradient that devices exchange before training ('provable'). Default: none,
+    and no gradient may be exchanged."""
     max_epsilon: Positive | None = None
-    """Proved total at which a device stops taking part, before it would exceed it."""
+    """A device stops taking part before its proved total would exceed this."""
     noise_source: Literal["simulation", "hardened", "exact"] = "simulation"
-    """Source of proved noise: seeded (not for deployment), the system's randomness on a grid, or OpenDP's sampler."""
+    """Proved noise comes from this source: 'simulation' is seeded (not for deployment), 'hardened' uses the operating
+    system's randomness on a grid, 'exact' uses OpenDP's sampler."""
 
     publish_class_counts: bool = False
-    """In modes that prove, store and export how many samples of each class a device holds, which no proof covers."""
+    """If true, modes that prove something still store and export how many samples of each class a device holds. No
+    proof covers these counts."""
 
     @model_validator(mode="after")
     def _formula_is_proved(self) -> Privacy:

@@ -34,7 +34,9 @@ class Column(Group):
     """One column of a CSV or Parquet file: a value per device, in SI units."""
 
     file: Path
+    """The values are read from this CSV or Parquet file."""
     column: str
+    """The values stand in this column, in SI units."""
 
 
 PerDevice: TypeAlias = float | tuple[float, ...] | Column

@@ -20,11 +20,11 @@ def to_toml(scenario: Scenario) -> str:
         if not isinstance(group, Group):
             continue
         table = tomlkit.table()
-        table.comment((type(group).__doc__ or "").strip())
+        table.comment(" ".join((type(group).__doc__ or "").split()))
         for key, value in group.model_dump(mode="json").items():
-            meaning = type(group).model_fields[key].description or ""
+            meaning = " ".join((type(group).model_fields[key].description or "").split())
             if value is None:
-                table.add(tomlkit.comment(f"{key} is unset; {meaning[0].lower()}{meaning[1:]}"))
+                table.add(tomlkit.comment(f"{key} is unset. {meaning}"))
                 continue
             item = _item(value)
             item.comment(meaning)

@@ -24,7 +24,7 @@ def _evenly(settings: SchemeSettings, num_devices: int, model: Params) -> Memory
 
 afl = Scheme(
     name="afl",
-    summary="agnostic federated learning (Mohri et al., ICML 2019): the worst mixture of devices counts",
+    summary="Agnostic federated learning (Mohri et al., ICML 2019) trains for the worst mixture of devices.",
     plan=rule,
     noise_levels=uniform_levels,
     combine=_combine,

@@ -8,7 +8,7 @@ from fairwave.schemes.scheme import Scheme
 
 amplifier_cap = Scheme(
     name="amplifier_cap",
-    summary="the benchmark with the power bound read as amplifier input",
+    summary="This is the benchmark with the power bound read as the amplifier's input.",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,

@@ -43,7 +43,8 @@ def _strangers(settings: SchemeSettings, num_devices: int, model: Params) -> Mem
 
 cffl = Scheme(
     name="cffl",
-    summary="CFFL (Lyu et al., FL-IJCAI 2020): credits by accuracy on the access point's samples set rewards",
+    summary="CFFL (Lyu et al., FL-IJCAI 2020) sets rewards by credits, which follow from accuracy on the access "
+    "point's samples.",
     plan=rule,
     noise_levels=no_levels,
     combine=_combine,

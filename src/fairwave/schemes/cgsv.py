@@ -44,7 +44,8 @@ def _unknown(settings: SchemeSettings, num_devices: int, model: Params) -> Memor
 
 cgsv = Scheme(
     name="cgsv",
-    summary="CGSV (Xu et al., NeurIPS 2021): the better a device agrees, the more of the step it is given",
+    summary="CGSV (Xu et al., NeurIPS 2021) gives a device more of the step if its updates agree better with the "
+    "others.",
     plan=rule,
     noise_levels=no_levels,
     combine=_combine,

@@ -11,7 +11,8 @@ from fairwave.schemes.scheme import PersonalModels, Scheme
 
 ditto = Scheme(
     name="ditto",
-    summary="Ditto (Li et al., ICML 2021): every device keeps a model of its own, pulled towards the shared one",
+    summary="In Ditto (Li et al., ICML 2021), every device also keeps its own model, which is pulled towards the "
+    "shared one.",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,

@@ -8,7 +8,7 @@ from fairwave.schemes.scheme import Scheme
 
 equal_energy = Scheme(
     name="equal_energy",
-    summary="an ablation: most iterations for an energy budget",
+    summary="This ablation does as many iterations as an energy budget allows.",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,

@@ -8,7 +8,7 @@ from fairwave.schemes.scheme import Scheme
 
 fair_energy_only = Scheme(
     name="fair_energy_only",
-    summary="an ablation: the proposed effort, the same noise level for all",
+    summary="This ablation combines the proposed effort with the same noise level for all devices.",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,

@@ -8,7 +8,7 @@ from fairwave.schemes.scheme import Scheme
 
 fair_noise_only = Scheme(
     name="fair_noise_only",
-    summary="an ablation: the benchmark's effort, the proposed noise",
+    summary="This ablation combines the benchmark's effort with the proposed noise.",
     plan=rule,
     noise_levels=fair_levels,
 )

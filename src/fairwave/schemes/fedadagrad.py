@@ -7,7 +7,7 @@ from fairwave.schemes.adaptive_server import adaptive_server
 
 fedadagrad = adaptive_server(
     name="fedadagrad",
-    summary="FedAdagrad (Reddi et al., ICLR 2021): the access point moves its model with Adagrad, without momentum",
+    summary="In FedAdagrad (Reddi et al., ICLR 2021), the access point moves its model with Adagrad, without momentum.",
     second_moment=lambda peers, second, mean: adagrad_second_moment(second, mean),
     momentum=lambda peers: 0.0,
 )

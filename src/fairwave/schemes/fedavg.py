@@ -12,7 +12,8 @@ from fairwave.schemes.scheme import Scheme
 
 fedavg = Scheme(
     name="fedavg",
-    summary="federated averaging: the benchmark's effort, noise on devices as the scenario has it, none in the copies",
+    summary="Federated averaging uses the benchmark's effort and the scenario's noise on devices, with no noise "
+    "in the copies.",
     plan=rule,
     noise_levels=no_levels,
     same_noise_for_all=True,

@@ -24,7 +24,7 @@ def _at_rest(settings: SchemeSettings, num_devices: int, model: Params) -> Memor
 
 fedavgm = Scheme(
     name="fedavgm",
-    summary="FedAvgM (Hsu et al., 2019): the access point moves its model with momentum",
+    summary="In FedAvgM (Hsu et al., 2019), the access point moves its model with momentum.",
     plan=rule,
     noise_levels=uniform_levels,
     combine=_combine,

@@ -29,7 +29,8 @@ def _at_rest(settings: SchemeSettings, num_devices: int, model: Params) -> Memor
 
 feddyn = Scheme(
     name="feddyn",
-    summary="FedDyn (Acar et al., ICLR 2021): a linear term on every device moves its optimum to that of all devices",
+    summary="In FedDyn (Acar et al., ICLR 2021), a linear term on every device moves its optimum to that of all "
+    "devices.",
     plan=rule,
     noise_levels=uniform_levels,
     combine=_combine,

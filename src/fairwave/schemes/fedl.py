@@ -8,7 +8,8 @@ from fairwave.schemes.scheme import Scheme
 
 fedl = Scheme(
     name="fedl",
-    summary="FEDL (Tran et al., INFOCOM 2019): required iterations with the least energy and priced delay",
+    summary="In FEDL (Tran et al., INFOCOM 2019), devices do the required iterations with the least energy and a "
+    "price on delay.",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,

@@ -13,7 +13,7 @@ from fairwave.schemes.scheme import Scheme
 
 fednova = Scheme(
     name="fednova",
-    summary="FedNova (Wang et al., NeurIPS 2020): devices scale their updates to the same number of local steps",
+    summary="In FedNova (Wang et al., NeurIPS 2020), devices scale their updates to the same number of local steps.",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,

@@ -12,7 +12,7 @@ from fairwave.schemes.scheme import Scheme
 
 fedprox = Scheme(
     name="fedprox",
-    summary="FedProx (Li et al., MLSys 2020): devices train from their copy with a pull back towards it",
+    summary="In FedProx (Li et al., MLSys 2020), devices train from their copy and are pulled back towards it.",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,

@@ -32,7 +32,7 @@ def _reward(settings: SchemeSettings, updates: Updates, moved: ServerStep, memor
 
 iafl = Scheme(
     name="iafl",
-    summary="IAFL (Wu et al., ICLR 2024): devices that bring more data are given the updates of more others",
+    summary="IAFL (Wu et al., ICLR 2024) gives devices that bring more data the updates of more other devices.",
     plan=rule,
     noise_levels=no_levels,
     combine=_combine,

@@ -8,7 +8,7 @@ from fairwave.schemes.scheme import Scheme
 
 least_energy = Scheme(
     name="least_energy",
-    summary="required iterations as cheaply as possible",
+    summary="Devices do the required iterations with the least energy.",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,

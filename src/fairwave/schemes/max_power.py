@@ -8,7 +8,8 @@ from fairwave.schemes.scheme import Scheme
 
 max_power = Scheme(
     name="max_power",
-    summary="the paper's benchmark as worded: full power, all iterations that fit, the same noise level for all",
+    summary="This is the paper's benchmark as worded: devices use full power and do all iterations that fit, and "
+    "all get the same noise level.",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,

@@ -14,7 +14,8 @@ from fairwave.schemes.scheme import PersonalModels, Scheme
 
 mr_mtl = Scheme(
     name="mr_mtl",
-    summary="MR-MTL (Liu et al., NeurIPS 2022): devices train only models of their own, pulled towards their mean",
+    summary="In MR-MTL (Liu et al., NeurIPS 2022), devices train only their own models, which are pulled towards "
+    "their mean.",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,

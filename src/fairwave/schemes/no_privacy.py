@@ -8,7 +8,7 @@ from fairwave.schemes.scheme import Scheme
 
 no_privacy = Scheme(
     name="no_privacy",
-    summary="plain federated averaging: the benchmark's effort, no noise anywhere",
+    summary="Plain federated averaging uses the benchmark's effort and adds no noise anywhere.",
     plan=rule,
     noise_levels=no_levels,
     same_noise_for_all=True,

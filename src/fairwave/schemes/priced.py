@@ -8,7 +8,7 @@ from fairwave.schemes.scheme import Scheme
 
 priced = Scheme(
     name="priced",
-    summary="the benchmark with a price per iteration (calibrated, not in the paper)",
+    summary="This is the benchmark with a price per iteration (calibrated, not in the paper).",
     plan=rule,
     noise_levels=uniform_levels,
     same_noise_for_all=True,

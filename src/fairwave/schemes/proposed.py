@@ -8,7 +8,7 @@ from fairwave.schemes.scheme import Scheme
 
 proposed = Scheme(
     name="proposed",
-    summary="the paper's scheme: devices maximise their utility, noise follows contribution",
+    summary="This is the paper's scheme: devices maximise their utility, and noise follows contribution.",
     plan=rule,
     noise_levels=fair_levels,
 )

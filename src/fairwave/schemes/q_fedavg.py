@@ -17,7 +17,7 @@ def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tupl
 
 q_fedavg = Scheme(
     name="q_fedavg",
-    summary="q-FedAvg (Li et al., ICLR 2020): devices with a larger loss count for more",
+    summary="In q-FedAvg (Li et al., ICLR 2020), devices with a larger loss have more weight.",
     plan=rule,
     noise_levels=uniform_levels,
     combine=_combine,

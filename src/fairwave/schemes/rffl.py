@@ -51,7 +51,7 @@ def _strangers(settings: SchemeSettings, num_devices: int, model: Params) -> Mem
 
 rffl = Scheme(
     name="rffl",
-    summary="RFFL (Xu and Lyu, FL-ICML 2021): reputations set rewards, and the least reputed are removed",
+    summary="RFFL (Xu and Lyu, FL-ICML 2021) sets rewards by reputation and removes the devices with the lowest one.",
     plan=rule,
     noise_levels=no_levels,
     combine=_combine,

@@ -35,7 +35,8 @@ def _no_control(settings: SchemeSettings, num_devices: int, model: Params) -> Me
 
 scaffold = Scheme(
     name="scaffold",
-    summary="SCAFFOLD (Karimireddy et al., ICML 2020): control variates take out of training what is a device's own",
+    summary="In SCAFFOLD (Karimireddy et al., ICML 2020), control variates remove from training what is specific "
+    "to one device.",
     plan=rule,
     noise_levels=no_levels,
     combine=_combine,

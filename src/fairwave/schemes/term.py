@@ -16,7 +16,7 @@ def _combine(settings: SchemeSettings, updates: Updates, memory: Memory) -> tupl
 
 term = Scheme(
     name="term",
-    summary="tilted empirical risk (Li et al., ICLR 2021): weights exponential in the loss",
+    summary="Tilted empirical risk (Li et al., ICLR 2021) gives devices weights that are exponential in their loss.",
     plan=rule,
     noise_levels=uniform_levels,
     combine=_combine,

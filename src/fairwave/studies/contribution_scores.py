@@ -75,11 +75,17 @@ def _alone(settings: SchemeSettings, seen: RoundSeen, memory: Memory) -> tuple[P
 
 
 SCORE_RULES: tuple[ScoreRule, ...] = (
-    _agreement("literal", "cosine of the update with the new model, as the paper prints it"),
-    _agreement("update", "cosine of the update with the mean update"),
-    _agreement("leave_one_out", "cosine of the update with the mean of the others'"),
-    ScoreRule("deviation", "1 less the deviation factor of the scenario's own access point, with its defences", _own),
-    ScoreRule("alone", "fall of the loss on the access point's own samples by the update alone, as 'held_out'", _alone),
+    _agreement("literal", "This is the cosine of the update with the new model, as the paper prints it."),
+    _agreement("update", "This is the cosine of the update with the mean update."),
+    _agreement("leave_one_out", "This is the cosine of the update with the mean of the others' updates."),
+    ScoreRule(
+        "deviation", "This is 1 minus the deviation factor of the scenario's own access point, with its defences.", _own
+    ),
+    ScoreRule(
+        "alone",
+        "This is the fall of the loss on the access point's own samples from the update alone, as in 'held_out'.",
+        _alone,
+    ),
     *map(scheme_rule, ("cgsv", "cffl", "rffl", "iafl")),
 )
 """What is compared with the truth, in the order of tables."""

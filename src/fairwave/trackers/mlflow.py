@@ -65,4 +65,9 @@ class MLflow(Callback):
         self._client.set_terminated(self._run, "KILLED" if reason == "interrupted" else "FINISHED")
 
 
-mlflow = Tracker("mlflow", f"a store in the run's folder, {STORE}, or MLFLOW_TRACKING_URI", "mlflow", MLflow)
+mlflow = Tracker(
+    "mlflow",
+    f"This tracker writes into the store {STORE} in the run's folder, or to MLFLOW_TRACKING_URI if that is set.",
+    "mlflow",
+    MLflow,
+)

@@ -45,4 +45,6 @@ class TensorBoard(Callback):
         self._writer.close()
 
 
-tensorboard = Tracker("tensorboard", f"event files in the run's folder, under {FOLDER}", "tensorboardX", TensorBoard)
+tensorboard = Tracker(
+    "tensorboard", f"This tracker writes event files into {FOLDER} in the run's folder.", "tensorboardX", TensorBoard
+)

@@ -56,4 +56,9 @@ class WandB(Callback):
         self._run.finish(exit_code=int(reason == "interrupted"))
 
 
-wandb = Tracker("wandb", f"offline files in the run's folder, under {FOLDER}, or as WANDB_MODE says", "wandb", WandB)
+wandb = Tracker(
+    "wandb",
+    f"This tracker writes offline files into {FOLDER} in the run's folder, or does what WANDB_MODE says.",
+    "wandb",
+    WandB,
+)

@@ -24,6 +24,7 @@ class NoFading(FadingLaw):
 
     name: ClassVar[str] = "none"
     law: Literal["none"]
+    """This is the name of the law."""
 
     @property
     def mean_power(self) -> float:
@@ -37,7 +38,7 @@ class NoFading(FadingLaw):
 
 class _Scattered(FadingLaw):
     scale: Positive
-    """Rayleigh scale of the amplitude; the mean power gain is twice its square."""
+    """This is the Rayleigh scale of the amplitude. The mean power gain is twice its square."""
 
     @property
     def mean_power(self) -> float:
@@ -51,6 +52,7 @@ class Rayleigh(_Scattered):
     name: ClassVar[str] = "rayleigh"
     scattered: ClassVar[bool] = True
     law: Literal["rayleigh"]
+    """This is the name of the law."""
 
     def gain(self, key: Key) -> Scalar:
         """An exponential draw."""
@@ -67,7 +69,9 @@ class Rician(_Scattered):
     name: ClassVar[str] = "rician"
     scattered: ClassVar[bool] = True
     law: Literal["rician"]
+    """This is the name of the law."""
     k_factor: NonNegative
+    """The line of sight has this power, in units of the power of all scattered paths."""
 
     def gain(self, key: Key) -> Scalar:
         """The gain of a field that is drawn anew."""
@@ -85,7 +89,9 @@ class Nakagami(_Scattered):
 
     name: ClassVar[str] = "nakagami"
     law: Literal["nakagami"]
+    """This is the name of the law."""
     shape: Annotated[float, *one(Limit(NUMBER, 0.5, 1e6, low_allowed=True))]
+    """Fading is milder than Rayleigh's above 1 and harsher below 1."""
 
     def gain(self, key: Key) -> Scalar:
         """A gamma draw."""

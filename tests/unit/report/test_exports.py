@@ -16,7 +16,7 @@ from tests.end_to_end.command_line import fairwave
 from tests.statements import ROOT
 
 SHAPE = (1, 1, 2, 3)
-WHY = "no: computed from training data without noise"
+WHY = "no: This is computed from training data without noise."
 
 
 @pytest.fixture

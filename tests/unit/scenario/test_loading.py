@@ -50,7 +50,7 @@ def test_shown_scenario_loads_again(name, tmp_path: Path):
     shown = tmp_path / "shown.toml"
     shown.write_text(to_toml(load_scenario(name)), "utf-8")
     assert load_scenario(shown) == load_scenario(name)
-    assert "# Bandwidth B of each device's channel." in shown.read_text("utf-8")
+    assert "# Each device's channel has this bandwidth (B in the paper)." in shown.read_text("utf-8")
 
 
 def test_file_extends_preset_and_file(tmp_path: Path):

@@ -16,10 +16,12 @@ def at_half_power(problem: DeviceProblem, preferences: Preferences, effort: Effo
     return Choice(iterations=iterations_at(problem, log_snr), log_snr=log_snr)
 
 
-half_power_rule = Rule("half_power", "half of the power, and all iterations that fit", at_half_power)
+half_power_rule = Rule(
+    "half_power", "The device uses half of the power and does all iterations that fit.", at_half_power
+)
 half_power = Scheme(
     name="half_power",
-    summary="half of the power, and noise by contribution",
+    summary="Devices use half of the power, and noise follows contribution.",
     plan=half_power_rule,
     noise_levels=fair_levels,
 )

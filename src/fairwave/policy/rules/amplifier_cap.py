@@ -13,7 +13,7 @@ from fairwave.policy.problem import Choice, DeviceProblem, iterations_at, within
 from fairwave.policy.rule import rule
 
 
-@rule("the same with the power bound read as amplifier input")
+@rule("The device does all iterations that fit, with the power bound read as the amplifier's input.")
 def amplifier_cap(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
     """The power that the amplifier emits at P_max of input, and all the iterations that it leaves time for."""
     power_w = problem.device.amplifier_efficiency * problem.device.max_transmit_power_w

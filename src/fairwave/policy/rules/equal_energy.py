@@ -20,7 +20,7 @@ from fairwave.policy.rule import rule
 from fairwave.types import Scalar
 
 
-@rule("most iterations for an energy budget")
+@rule("The device does as many iterations as an energy budget allows.")
 def equal_energy(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
     """Iterations up to the budget along the path of least energy; at least the fewest, whatever they cost."""
     device, path, budget_j = problem.device, cheapest_path(problem), preferences.energy_budget_j

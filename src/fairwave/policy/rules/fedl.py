@@ -16,7 +16,7 @@ from fairwave.policy.problem import Choice, DeviceProblem, slowest_log_snr, with
 from fairwave.policy.rule import rule
 
 
-@rule("required iterations with the least energy and priced delay")
+@rule("The device does the required iterations with the least energy and a price on delay.")
 def fedl(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
     """The required iterations, or as many as the channel allows, at the log-SNR with the least energy and delay."""
     device = problem.device

@@ -15,7 +15,7 @@ from fairwave.policy.problem import Choice, DeviceProblem
 from fairwave.policy.rule import rule
 
 
-@rule("required iterations as cheaply as possible")
+@rule("The device does the required iterations with the least energy.")
 def least_energy(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
     """The required iterations, or as many as the channel allows, at the cheapest log-SNR that meets the deadline."""
     wanted = jnp.clip(preferences.required_iterations, problem.device.min_iterations, problem.most_iterations)

@@ -8,7 +8,7 @@ from fairwave.policy.problem import Choice, DeviceProblem
 from fairwave.policy.rule import rule
 
 
-@rule("the paper's benchmark as worded: full power, all iterations that fit")
+@rule("The device uses full power and does all iterations that fit, as the paper words its benchmark.")
 def max_power(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
     """Full power, and all the iterations that it leaves time for."""
     return Choice(iterations=problem.most_iterations, log_snr=problem.max_log_snr)

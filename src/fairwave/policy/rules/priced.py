@@ -15,7 +15,7 @@ from fairwave.policy.problem import Choice, DeviceProblem, compute_energy_j, ite
 from fairwave.policy.rule import rule
 
 
-@rule("pays up to a price per iteration (calibrated, not in the paper)")
+@rule("The device does iterations up to a price for each (calibrated, not in the paper).")
 def priced(problem: DeviceProblem, preferences: Preferences, effort: Effort) -> Choice:
     """Iterations as long as the next one costs less than its price."""
     device = problem.device

@@ -181,4 +181,4 @@ def _slow_upload(problem: DeviceProblem, reference_j: Scalar, effort: Effort) ->
     return Choice(iterations=iterations_at(problem, log_snr), log_snr=log_snr)
 
 
-proposed = Rule("proposed", "maximises its utility", maximise_utility)
+proposed = Rule("proposed", "The device maximises its utility.", maximise_utility)

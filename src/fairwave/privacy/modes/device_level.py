@@ -38,7 +38,7 @@ class DeviceLevel(PrivacyMode):
     """Updates are clipped, and noise goes into the access point's own model."""
 
     name: ClassVar[str] = "device"
-    summary: ClassVar[str] = "all data of a device, by noise of a trusted access point"
+    summary: ClassVar[str] = "Noise of a trusted access point protects all data of a device."
     proves: ClassVar[bool] = True
     unit: ClassVar[str] = "all data"
     scores_devices: ClassVar[bool] = False

@@ -23,7 +23,7 @@ class Nominal(PrivacyMode):
     """Noise levels as printed in the paper, and no guarantee."""
 
     name: ClassVar[str] = "paper"
-    summary: ClassVar[str] = "the paper's noise, which proves nothing"
+    summary: ClassVar[str] = "The noise is the paper's, which proves nothing."
     proves: ClassVar[bool] = False
     unit: ClassVar[str] = "nothing"
     adversary: ClassVar[str] = (

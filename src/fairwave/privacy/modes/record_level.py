@@ -39,7 +39,7 @@ class RecordLevel(PrivacyMode):
     """DP-SGD on every device: all that leaves it is computed from clipped and noised sums."""
 
     name: ClassVar[str] = "provable"
-    summary: ClassVar[str] = "each record, by noise on its device"
+    summary: ClassVar[str] = "Noise on the devices protects each record."
     proves: ClassVar[bool] = True
     unit: ClassVar[str] = "a record"
     counts_steps: ClassVar[bool] = True
