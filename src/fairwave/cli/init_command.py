@@ -26,7 +26,7 @@ def init(
 ) -> None:
     """Write a scenario, a fleet, a plugin, a notebook and the examples to start from.
 
-    Every file works without changes. They include the examples that other help texts name, such as
+    The files work without changes and include the examples that other help texts name, such as
     examples/sweep.toml. The command replaces no file that exists already.
 
     Example:  fairwave init mine
