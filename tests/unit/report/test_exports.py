@@ -28,7 +28,9 @@ def results() -> xr.Dataset:
     return xr.Dataset(per_device | held, coords=axes | laid_out)
 
 
-@pytest.mark.parametrize(("mode", "norm"), [("provable", None), ("device", "no: This is computed from updates without noise.")])
+@pytest.mark.parametrize(
+    ("mode", "norm"), [("provable", None), ("device", "no: This is computed from updates without noise.")]
+)
 def test_columns_that_no_proof_covers_are_marked(tmp_path: Path, results: xr.Dataset, mode: str, norm: str | None):
     marked = with_marks(results, PRIVACY_MODES[mode].not_private())
     assert all("private" not in results[name].attrs for name in results.variables)
