@@ -8,7 +8,7 @@ export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0.2
 LONG := tests/audit/ tests/end_to_end/ tests/conformance/ tests/federate/
 LONGEST_FIRST := $(LONG) $(filter-out $(LONG) tests/__pycache__/ tests/data/ tests/plugins/, $(wildcard tests/*/))
 
-.PHONY: run test test-full test-federation format lint layers types pytest bench bench-peers clean
+.PHONY: run test test-full test-federation format lint layers types pytest bench bench-peers tutorials clean
 
 run: .venv/installed
 	$(BIN)/fairwave run paper --rounds 50
@@ -45,6 +45,10 @@ bench: .venv/tested
 bench-peers: .venv/tested
 	$(BIN)/python benchmarks/compare.py
 
+# The tutorials are run, and written to build/tutorials as pages that load nothing from elsewhere.
+tutorials: .venv/taught
+	$(BIN)/python docs/tutorial_pages.py
+
 .venv/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "fairwave needs Python 3.11 or newer; try: make PYTHON=python3.12"; exit 1; }
@@ -55,6 +59,10 @@ bench-peers: .venv/tested
 
 .venv/tested: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
+	@touch $@
+
+.venv/taught: .venv/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group tutorials
 	@touch $@
 
 clean:
