@@ -8,7 +8,7 @@ export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0.2
 LONG := tests/audit/ tests/end_to_end/ tests/conformance/ tests/federate/
 LONGEST_FIRST := $(LONG) $(filter-out $(LONG) tests/__pycache__/ tests/data/ tests/plugins/, $(wildcard tests/*/))
 
-.PHONY: run test test-full test-federation format lint layers types pytest bench bench-peers tutorials clean
+.PHONY: run test test-full test-federation format lint layers types pytest docs bench bench-peers tutorials clean
 
 run: .venv/installed
 	$(BIN)/fairwave run paper --rounds 50
@@ -16,7 +16,7 @@ run: .venv/installed
 
 test: format lint layers types pytest
 
-test-full: .venv/tested
+test-full: .venv/tested .venv/documented
 	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder -m "slow and not alone" $(LONGEST_FIRST)
 
 test-federation: .venv/tested
@@ -36,6 +36,10 @@ types: .venv/tested
 
 pytest: .venv/tested
 	$(BIN)/pytest -n 2 --dist loadscope -m "not slow"
+
+# The site, in build/site; index.html there opens without a server.
+docs: .venv/documented
+	$(BIN)/python -m docs.site
 
 bench: .venv/tested
 	$(BIN)/python benchmarks/plan.py
@@ -65,5 +69,9 @@ tutorials: .venv/taught
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group tutorials
 	@touch $@
 
+.venv/documented: .venv/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
+	@touch $@
+
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -1,0 +1,1 @@
+"""The documentation as a site: pages that are written, pages that are generated, and checks of both."""
