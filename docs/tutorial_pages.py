@@ -22,8 +22,11 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = (
+    "paper_in_ten_minutes",
     "plan_a_fleet",
     "your_sensor_data",
+    "prove_a_claim",
+    "your_own_plugin",
 )
 """All tutorials, in the order in which a newcomer reads them."""
 FOLDER = Path(__file__).parent / "tutorials"

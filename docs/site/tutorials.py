@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 
-from docs.site.contents import BUILD, PAGES
+from docs.site.contents import BUILD, DOCS, PAGES
+from docs.site.written import shown_file
 
 EXPORTED = BUILD / "tutorials"
 LINK = re.compile(r"\[([^\]]+)\]\(tutorials/([\w-]+)\.py\)")
@@ -24,5 +25,5 @@ def add_exported() -> None:
 def _linked(found: re.Match[str], exported: set[str]) -> str:
     """A link to the exported page, or else to the page that shows the notebook."""
     title, name = found[1], found[2]
-    target = f"tutorials/{name}.html" if name in exported else f"files/docs/tutorials/{name}.py.md"
+    target = f"tutorials/{name}.html" if name in exported else shown_file(DOCS / "tutorials" / f"{name}.py")
     return f"[{title}]({target})"
