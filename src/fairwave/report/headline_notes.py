@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _BENCHMARKS = {
-    "max_power": "The benchmark as the paper words it, read as full power: in the paper's cell its energy leaves the "
-    "axes of the paper's figures, so that the cut of mean energy is far larger than the paper's.",
-    "amplifier_cap": "The benchmark with its power bound read as amplifier input. It has no fitted number; the paper "
-    "does not say which power its benchmark uses.",
-    "priced": "The benchmark with a price per iteration. In the paper's cell the price was chosen to give the paper's "
-    "cut of mean energy, so that agreement there is no evidence.",
+    "max_power": "This is the benchmark as the paper words it, read as full power. In the paper's cell its energy "
+    "leaves the axes of the paper's figures. The cut of mean energy is therefore far larger than the paper's.",
+    "amplifier_cap": "This is the benchmark with its power bound read as amplifier input. It has no fitted number. The "
+    "paper does not say which power its benchmark uses.",
+    "priced": "This is the benchmark with a price per iteration. In the paper's cell the price was chosen to give the "
+    "paper's cut of mean energy. Agreement there is therefore no evidence.",
 }
 _LOSS = (
     "The loss gap depends on how the benchmark's noise is drawn. With a draw for each device, spreads are similar, as "
-    "the paper says. With one draw for all (privacy.broadcast), devices jointly fit the noise that they share: the "
-    "benchmark's device losses fall, and the gap widens."
+    "the paper says. With one draw for all (privacy.broadcast), devices jointly fit the noise that they share. The "
+    "benchmark's device losses then fall, and the gap widens."
 )
 _LOSS_STD = (
     "The paper does not say over which rounds it took the std of the loss. In the paper's cell it peaks while the loss "
-    "falls fastest, and shrinks after."
+    "falls fastest, and shrinks afterwards."
 )
 
 
@@ -57,6 +57,7 @@ def deep_fades(results: xr.Dataset) -> list[str]:
     least, most = f"{np.nanmin(worst_mj):.1f}", f"{np.nanmax(worst_mj):.1f}"
     much = f"{most} mJ" if least == most else f"{least} mJ in one seed and {most} mJ in another"
     return [
-        "In a deep fade a far device has to send at full power for long, whatever it prefers: against a round like its "
-        f"others (the median), a device's costliest round raises its mean under {PROPOSED} by at most {much}."
+        "In a deep fade, a far device has to send at full power for a long time, whatever it prefers. The costliest "
+        "round of a device, compared with its median round, raises its mean energy under "
+        f"{PROPOSED} by at most {much}."
     ]

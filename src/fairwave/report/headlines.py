@@ -97,12 +97,15 @@ def verdict(found: list[Headline]) -> list[str]:
     alone = [each for each in found if each.base is None and not each.agreeing]
     misses = {base: missed(found, base) for base in bases}
     full = [base for base in bases if not misses[base] and not alone]
-    sentences = [f"{base} gives all headlines of the paper." for base in full]
+    sentences = [f"The comparison with {base} gives all headlines of the paper." for base in full]
     sentences = sentences or ["No single benchmark gives all headlines of the paper."]
-    sentences += [f"{base} misses {_listed(missing)}." for base, missing in misses.items() if missing]
+    sentences += [
+        f"The comparison with {base} misses {_listed(missing)}." for base, missing in misses.items() if missing
+    ]
     if alone:
-        sentences += [f"{base} gives those that compare schemes." for base, missing in misses.items() if not missing]
-        sentences.append(f"Whatever the benchmark, {PROPOSED} misses {_listed(alone)}.")
+        gives = "gives all headlines that compare schemes"
+        sentences += [f"The comparison with {base} {gives}." for base, missing in misses.items() if not missing]
+        sentences.append(f"With every benchmark, {PROPOSED} misses {_listed(alone)}.")
     return sentences + [
         _only_as(each) for each in found if each.agreeing and next(iter(each.ways)) not in each.agreeing
     ]
@@ -116,7 +119,10 @@ def _only_as(headline: Headline) -> str:
     """How a headline is given that the most usual way of averaging does not give."""
     usual, given = next(iter(headline.ways)), headline.agreeing
     others = " or ".join(f"{way} ({headline.brief(way)})" for way in given)
-    return f"The {headline.claim} comes near the paper's as {others}, and not as {usual} ({headline.brief()})."
+    return (
+        f"The {headline.claim} comes near the paper's value when it is taken as {others}. As {usual} it is "
+        f"{headline.brief()}, which is not near."
+    )
 
 
 def _listed(missing: list[Headline]) -> str:

@@ -71,9 +71,10 @@ def _headline_sheet(results: xr.Dataset, found: list[Headline]) -> Sheet:
         rows.append((labelled(results, base), *(texts[stated] for stated in compared), own, missing))
     allowed = ", ".join(f"{stated.factor:g} for the {subject(stated)}" for stated in STATED)
     caption = (
-        "Changes are of the proposed scheme against the benchmark of the row, mean and interval over seeds; energies "
-        f"over all rounds, losses over the first {last_shown_round(results)}. A headline is missed if no way of "
-        f"averaging comes within a factor of the paper's value, which is our choice: {allowed}."
+        "Each change compares the proposed scheme with the benchmark of the row: mean and interval over seeds. "
+        f"Energies are averaged over all rounds, losses over the first {last_shown_round(results)}. A headline is "
+        "missed if no way of averaging comes within a factor of the paper's value. The factors are our choice: "
+        f"{allowed}."
     )
     heads = ("", *(subject(stated) for stated in (*compared, LOSS_STD)), "missed")
     return Sheet("headlines", "Headlines: the proposed scheme", caption, heads, rows)
@@ -90,8 +91,8 @@ def _gap_sheet(results: xr.Dataset) -> Sheet:
         *(f"energy: {in_words(how, results)}" for how in ENERGY_SPREAD),
     )
     caption = (
-        "The paper does not say how it averaged. Loss and std of energy of the proposed scheme against each benchmark, "
-        "in every way that makes sense."
+        "The paper does not say how it averaged. The table compares loss and std of energy of the proposed scheme with "
+        "those of each benchmark, in every way that makes sense."
     )
     return Sheet("gaps", "Loss gap and energy spread, in each way of averaging", caption, heads, rows)
 
@@ -102,5 +103,5 @@ def _spread_sheet(results: xr.Dataset) -> Sheet:
         rows.append((labelled(results, name), *map(with_interval, loss_spreads(results, name).values())))
     last = last_shown_round(results)
     heads = ("", *(in_words(how, results) for how in SPREAD_AVERAGING))
-    caption = f"Std of the training loss across devices, in the first {last} rounds."
+    caption = f"The table shows the std of the training loss across devices, in the first {last} rounds."
     return Sheet("spreads", "Loss spread, in each way of averaging", caption, heads, rows)

@@ -66,12 +66,13 @@ AS_NEAR = 0.05
 
 DEFINITION = (
     "The paper states four numbers and draws six figures whose axes are known. A stated number gives the term "
-    "|ln(ours / paper)| / ln(factor), where the factor, by which ours may differ and still agree, is our choice, "
-    "about as wide as seeds differ. An axis gives by how much the curves of both schemes leave it at the worse end, "
-    f"over its height, over {LINE:g}, the width of a line. A term of 1 is where agreement ends. Terms are cut at "
-    f"{CAP:g}, so that one miss does not hide the rest; a value that is not finite counts as that. The distance is the "
-    "root mean square of the ten terms. A member fits if no term exceeds 1; one that fits need not have the least "
-    f"distance. Figure 1 is always compared over the first {SHOWN_ROUNDS} rounds, those that the paper shows."
+    "|ln(ours / paper)| / ln(factor). The factor says how much ours may differ and still agree. It is our choice, and "
+    "about as wide as the differences between seeds. For an axis, the term is how far the curves of both schemes leave "
+    f"it at the worse end, divided by its height and by {LINE:g}, the width of a line. Agreement ends at a term of 1. "
+    f"Terms are cut at {CAP:g}, so that one miss does not hide the rest. A value that is not finite counts as {CAP:g}. "
+    "The distance is the root mean square of the ten terms. A member fits if no term exceeds 1. A member that fits "
+    f"need not have the least distance. Figure 1 is always compared over the first {SHOWN_ROUNDS} rounds, which the "
+    "paper shows."
 )
 
 
@@ -136,13 +137,13 @@ def answer(ranking: Sequence[Member], total: int) -> str:
     if fitting:
         return (
             f"{fitting} of {total:,} members {'fits' if fitting == 1 else 'fit'} everything that the paper publishes. "
-            f"The nearest that does (distance {best.distance:.2f}): {training_in_words(best)}; "
-            f"{averaging_in_words(best)}."
+            f"The nearest of them (distance {best.distance:.2f}) reads the paper as follows: "
+            f"{training_in_words(best)}; {averaging_in_words(best)}."
         )
     return (
-        f"None of {total:,} members fits everything that the paper publishes. The nearest (distance "
-        f"{best.distance:.2f}) misses {misses_in_words(best)}: {training_in_words(best)}; {averaging_in_words(best)}."
-        f"{_as_near(ranking, best)}"
+        f"None of {total:,} members fits everything that the paper publishes. The nearest member (distance "
+        f"{best.distance:.2f}) misses {misses_in_words(best)}. It reads the paper as follows: "
+        f"{training_in_words(best)}; {averaging_in_words(best)}.{_as_near(ranking, best)}"
     )
 
 

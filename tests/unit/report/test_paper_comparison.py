@@ -61,8 +61,8 @@ def row(found: Sheet, name: str) -> dict[str, str]:
 def test_the_sentences_name_the_benchmark_that_gives_all_and_what_the_other_misses(results):
     said = verdict(headlines(results))
     assert said == [
-        "alike gives all headlines of the paper.",
-        "costly misses mean device energy (paper -12.17 %, here -50.00 %).",
+        "The comparison with alike gives all headlines of the paper.",
+        "The comparison with costly misses mean device energy (paper -12.17 %, here -50.00 %).",
     ]
     table = sheet(results, "headlines")
     assert row(table, "alike")["missed"] == "" and row(table, "costly")["missed"] == "mean device energy"
@@ -76,9 +76,9 @@ def test_no_benchmark_gives_all_if_the_schemes_own_headline_is_missed(results):
     results["loss"][0] = results["loss"][0].mean("device")
     assert verdict(headlines(results)) == [
         "No single benchmark gives all headlines of the paper.",
-        "costly misses mean device energy (paper -12.17 %, here -50.00 %).",
-        "alike gives those that compare schemes.",
-        "Whatever the benchmark, proposed misses std of training loss across devices (paper 0.103, here 0.000).",
+        "The comparison with costly misses mean device energy (paper -12.17 %, here -50.00 %).",
+        "The comparison with alike gives all headlines that compare schemes.",
+        "With every benchmark, proposed misses std of training loss across devices (paper 0.103, here 0.000).",
     ]
 
 
@@ -87,8 +87,10 @@ def test_a_headline_is_given_if_one_way_of_averaging_gives_it(results):
     results["loss"][0] = results["loss"][1]
     results["loss"][0, :, 49] *= 1.0626
     said = verdict(headlines(results))
-    assert said[0] == "alike gives all headlines of the paper."
-    only = "The mean training loss against alike comes near the paper's as round 50 (+6.26 %), and not as ratio of"
+    assert said[0] == "The comparison with alike gives all headlines of the paper."
+    only = (
+        "The mean training loss against alike comes near the paper's value when it is taken as round 50 (+6.26 %). As"
+    )
     assert any(sentence.startswith(only) for sentence in said)
     results["loss"][0, :, 49] *= 1.2
     assert "mean training loss" in verdict(headlines(results))[1]
