@@ -45,7 +45,8 @@ h1, h2 { line-height: 1.25; } h2 { margin-top: 2.2rem; }
 pre { overflow-x: auto; padding: .7rem .9rem; border-radius: 6px; background: var(--shade); font-size: .85rem;
   line-height: 1.45; }
 pre.printed { border: 1px solid var(--line); background: none; }
-code { font-family: ui-monospace, monospace; } :not(pre) > code { background: var(--shade); padding: 0 .2em; }
+code { font-family: ui-monospace, monospace; } :not(pre) > code { background: var(--shade);
+  padding: 0 .2em; overflow-wrap: anywhere; }
 figure { margin: 1.2rem 0; } figure img { max-width: 100%; height: auto; background: #fff; border-radius: 6px; }
 figcaption { font-size: .9rem; }
 table { border-collapse: collapse; } th, td { border-bottom: 1px solid var(--line); padding: .25rem .7rem .25rem 0; }

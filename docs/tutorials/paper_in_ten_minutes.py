@@ -130,7 +130,7 @@ def _(plt, results):
         _axes.plot(_rounds, _loss.isel(device=slice(0, 3)).mean("device"), _style, label=f"{_scheme}, honest devices")
         _axes.plot(_rounds, _loss.isel(device=3), _style, marker="x", label=f"{_scheme}, free rider")
     _axes.set(xlabel="round", ylabel="loss of the received copy")
-    _axes.legend()
+    figure_of_copies.legend(loc="outside lower center", ncols=2)
     figure_of_copies
     return
 
