@@ -33,8 +33,8 @@ def test_the_linter_finds_nothing_and_would(tmp_path: Path):
 
 def test_it_is_built_from_the_wheel_for_two_variants():
     instructions = _instructions((ROOT / "Dockerfile").read_text())
-    froms = [rest for name, rest in instructions if name == "FROM"]
-    assert froms == ["python:${PYTHON}-slim AS cpu", "cpu AS cuda", "${VARIANT} AS final"]
+    stages = [rest for name, rest in instructions if name == "FROM"]
+    assert stages == ["python:${PYTHON}-slim AS cpu", "cpu AS cuda", "${VARIANT} AS final"]
     before = instructions[: next(i for i, (name, _) in enumerate(instructions) if name == "FROM")]
     assert ("ARG", "VARIANT=cpu") in before  # only arguments before the first FROM can be used in one
     copied = {part for name, rest in instructions if name == "COPY" for part in rest.split()[:-1]}
