@@ -33,6 +33,7 @@ WRITTEN: tuple[Section, ...] = (
             ("Train privately", "private_learning.md"),
             ("Audit privacy", "audit.md"),
             ("Federate real machines", "federate.md"),
+            ("Run in containers", "containers.md"),
             ("Extend fairwave", "extending.md"),
             ("Contribute", "contributing.md"),
         ),
