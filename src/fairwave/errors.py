@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 
 class FairwaveError(Exception):
-    """Base of all errors that a user can cause and mend."""
+    """Base of all errors that a user can cause and correct."""
 
     exit_code = 1
 

@@ -69,7 +69,7 @@ def _executed(place: Path, origin: Origin) -> types.ModuleType:
     except Exception as error:  # whatever a user's file may raise
         del sys.modules[name]
         line = _line_of(error, place)
-        raise ScenarioError(f"{place}{line}: {type(error).__name__}: {error}; mend the plugin") from error
+        raise ScenarioError(f"{place}{line}: {type(error).__name__}: {error}; correct the plugin") from error
     return module
 
 

@@ -118,7 +118,7 @@ class Registry(Generic[Member]):
         except Exception as error:
             raise ScenarioError(
                 f"{self.kind} '{name}': entry point '{point.value}' of {_distribution(point)} cannot be loaded "
-                f"({type(error).__name__}: {error}); mend or uninstall that package"
+                f"({type(error).__name__}: {error}); correct or uninstall that package"
             ) from error
         own = getattr(member, "name", name)
         if own != name:

@@ -203,8 +203,8 @@ def load_members() -> dict:
     ("content", "said"),
     [
         ("x = 1\n", "defines no scheme, rule, behaviour, defence, model, data set or fading law"),
-        ("def f(:\n", r"line 1: SyntaxError: .*; mend the plugin"),
-        ("\n\n1 / 0\n", r"line 3: ZeroDivisionError: division by zero; mend the plugin"),
+        ("def f(:\n", r"line 1: SyntaxError: .*; correct the plugin"),
+        ("\n\n1 / 0\n", r"line 3: ZeroDivisionError: division by zero; correct the plugin"),
         (
             "import dataclasses\nfrom fairwave.schemes.proposed import proposed\n"
             "mine = dataclasses.replace(proposed, noisy_updates=False)\n",

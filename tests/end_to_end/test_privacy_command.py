@@ -56,7 +56,7 @@ def test_the_papers_mode_never_shows_an_epsilon_that_is_not_called_nominal(cli, 
     wrong = [claim for claim in said if "nominal" not in claim.lower() and "infinite" not in claim]
     assert len(said) > 20 and not wrong, wrong
     privacy = outputs[1]
-    assert "Nominal, not a guarantee" in privacy
+    assert "This is nominal and not a guarantee" in privacy
     assert privacy.count("epsilon infinite") == 2 * 4 + 1 and privacy.count("nominal epsilon") == 2 * 2 + 3
     assert "for all devices together over time" in " ".join(privacy.split())
     assert "no sensitivity is proved for gradients (no noise), updates" in " ".join(privacy.split())

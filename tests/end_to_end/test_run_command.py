@@ -200,7 +200,7 @@ def test_ctrl_c_is_safe_and_says_how_to_go_on(done, cli, tmp_path):
     os.kill(process.pid, signal.SIGINT)
     _, rest = process.communicate(timeout=60)
     assert process.returncode == 130, rest
-    assert "round 1" in line and f"go on with: fairwave resume {folder}" in rest and "Traceback" not in rest
+    assert "round 1" in line and f"resume with: fairwave resume {folder}" in rest and "Traceback" not in rest
     stored = int(re.search(r"(\d+) of 800 rounds", cli("runs", "list", "--in", tmp_path).out)[1])
     assert 1 <= stored < 800
     ours = results(folder, cli, tmp_path).isel(round=0).sel(scheme=["proposed"], seed=[0])

@@ -127,7 +127,7 @@ def test_the_whole_family_killed_and_gone_on_with(tmp_path: Path):
     assert process.poll() is None, process.communicate()[0]
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=120)[0]
-    assert process.returncode == 130 and "the same command goes on" in said, said
+    assert process.returncode == 130 and "the same command resumes" in said, said
     assert not (killed / "search.csv").exists()
     for folder in (killed, whole):
         process = started(folder)

@@ -68,7 +68,7 @@ def test_a_federation_is_not_resumed_as_a_simulation(
     federated(tiny(rounds=1), folder)
     resumed = fairwave(capsys, monkeypatch, "resume", str(folder))
     assert resumed.code == 5
-    assert "holds a federation; go on with it by the command that began it: test" in resumed.err
+    assert "holds a federation; resume it with the command that started it: test" in resumed.err
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ def test_a_run_without_telemetry_is_reported_too(
     assert done.code == 0, done.err
     assert done.err == ""
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
-    assert "The devices kept their energy to themselves." in page
+    assert "The devices did not report their energy." in page
     assert "<h3>The devices" not in page
     shown = fairwave(capsys, monkeypatch, "runs", "show", str(tmp_path / "run"))
     assert shown.code == 0

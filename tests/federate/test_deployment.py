@@ -81,7 +81,7 @@ def test_the_command_is_interrupted_goes_on_and_leaves_nothing_behind(tmp_path: 
         rest = running.stderr.read()
         assert running.wait(60) == 130, said
     assert "device 0 joined\n" in said
-    assert "every finished round is safe; go on with: " in rest
+    assert "every finished round is safe; resume with: " in rest
     assert _running(str(tmp_path), "flower-super", "flwr-") == []
     assert list(temporary.glob("fairwave-*")) == []
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, env=own)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.faults
 PRIVATE = ("privacy.noise_source=hardened", "privacy.max_epsilon=unset")
 HARDENED = Settings(energy="model", deadline_s=30.0, quorum=0.3, patience=1)
 CODES = {"OutputError": 4, "FederationError": 7}
-REMEDIES = ("free some space", "make room", "mend that and start it again", "choose a writable folder")
+REMEDIES = ("free some space", "make room", "correct that and start it again", "choose a writable folder")
 
 
 def _full(*_: object, **__: object) -> None:

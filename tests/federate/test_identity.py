@@ -194,7 +194,7 @@ def test_a_key_is_revoked_and_another_added_while_a_federation_runs(tmp_path: Pa
         ("notes.pub", "ssh-ed25519 AAAA", r"notes.pub: is not called by a device's number; rename it to NUMBER.pub"),
         ("1-x.pub", "ssh-ed25519 AAAA", r"1-x.pub: is not called by a device's number"),
         ("-1.pub", "ssh-ed25519 AAAA", r"-1.pub: is not called by a device's number"),
-        ("1.pub", "half a key", r"1.pub: no public key of a device; bring it back"),
+        ("1.pub", "half a key", r"1.pub: no public key of a device; restore it"),
         ("1.pub", "", r"1.pub: no public key of a device"),
     ],
 )

@@ -189,7 +189,7 @@ def test_hardened_noise_does_not_come_from_the_seed(tmp_path: Path) -> None:
 def test_simulations_and_federations_do_not_mix(tmp_path: Path) -> None:
     order = tiny(rounds=1)
     federated(order, tmp_path / "federation")
-    with pytest.raises(StoreError, match=r"holds a federation; go on with it by the command that began it: test"):
+    with pytest.raises(StoreError, match=r"holds a federation; resume it with the command that started it: test"):
         resume(tmp_path / "federation", "test")
     with pytest.raises(StoreError, match="holds a federation"):
         run(order, tmp_path / "federation", "test")

@@ -49,11 +49,13 @@ def contribution(
         for setting, seed, found in played(name, load_scenario(source, overrides), seeds, games, folder):
             typer.echo(f"{name}, {setting}, seed {seed}: done", err=True)
             rows += [Agreement(name, setting, rule, seed, value) for rule, value in found.agreement().items()]
-    summaries = {rule.name: rule.summary for rule in SCORE_RULES} | {AGAIN: "the truth itself, on other test samples"}
+    summaries = {rule.name: rule.summary for rule in SCORE_RULES} | {
+        AGAIN: "This is the truth itself, on other test samples."
+    }
     about = (
-        f"{counted(rounds, 'round')} of fedavg, with a game from the first round on after every {every}; worth is the "
-        f"change of the test {utility} on {samples} samples. Seeds {', '.join(map(str, seeds))}, "
-        f"{counted(len(rows) // len(summaries), 'run')}."
+        f"The study ran {counted(rounds, 'round')} of fedavg, with a game every {every} rounds, starting with "
+        f"the first. Worth is the change of the test {utility} on {samples} samples. Seeds "
+        f"{', '.join(map(str, seeds))}, {counted(len(rows) // len(summaries), 'run')}."
     )
     page = write_contribution(rows, summaries, AGAIN, about, folder)
     console = Console(width=None if sys.stdout.isatty() else 160)

@@ -60,6 +60,6 @@ def _time(found: Forecast) -> str:
         return "unknown: a round does not fit into the memory of this machine, and none was tried."
     return (
         f"about {duration(found.seconds)}, roughly: two rounds of {found.order.schemes[0]} took "
-        f"{found.pace.first_s:.1f} s, with compiling, and {found.pace.next_s:.2f} s here; other schemes are taken to "
-        "cost what their iterations do."
+        f"{found.pace.first_s:.1f} s, with compiling, and {found.pace.next_s:.2f} s here; the times of other schemes "
+        "are estimated from their iterations."
     )

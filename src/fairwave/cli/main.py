@@ -80,7 +80,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line: one line and a telling exit code for what a user can mend, a traceback for a bug."""
+    """Run the command line: one line and a telling exit code for what a user can correct, a traceback for a bug."""
     keep_programs()
     try:
         code = app(standalone_mode=False, prog_name="fairwave")

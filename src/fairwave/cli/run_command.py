@@ -119,7 +119,7 @@ def start(order: Order, folder: Path, trackers: Sequence[str] = ()) -> None:
 
     if order.scenario.privacy.noise_source == "exact":
         typer.echo(
-            "exact noise takes seconds for every local step of a large model; 'hardened' is far faster", err=True
+            "exact noise takes seconds for every local step of a large model; 'hardened' is much faster", err=True
         )
     command, follow = this_command(), _told(trackers, folder)
     whole = planned(order, folder)
@@ -169,7 +169,7 @@ class Resumable:
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if kind is KeyboardInterrupt:
-            typer.echo(f"every finished round is safe; go on with: {self._command}", err=True)
+            typer.echo(f"every finished round is safe; resume with: {self._command}", err=True)
 
 
 def tell_results(folder: Path, worked: bool) -> None:

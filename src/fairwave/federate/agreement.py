@@ -95,7 +95,7 @@ def read_agreement(folder: Path) -> Agreement:
     except FileNotFoundError:
         raise ScenarioError(f"{path}: no such file; 'fairwave federate init' writes one") from None
     except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{path}: not valid TOML: {str(error).splitlines()[0]}; mend that line") from None
+        raise ScenarioError(f"{path}: not valid TOML: {str(error).splitlines()[0]}; correct that line") from None
     except ValidationError as error:
         raise ScenarioError(f"{path}: {one_line(error, _FederationFile)}") from None
     order = Order.checked(load_scenario(folder / SCENARIO), agreed.schemes, agreed.seeds, agreed.rounds)

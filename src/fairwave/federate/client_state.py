@@ -124,7 +124,7 @@ class ClientStateFile:
         digest, packed = rest[:DIGEST], rest[DIGEST:]
         if digest != _digest(first + packed):
             raise FederationError(
-                f"{self._path}: damaged, and with it what this device has spent of its privacy budget; bring back a "
+                f"{self._path}: damaged, and with it what this device has spent of its privacy budget; restore a "
                 "copy that was made after its last round, or leave this federation"
             )
         return unpack(packed)

@@ -58,9 +58,9 @@ class Authority:
                 "'fairwave federate init' made"
             ) from None
         except (ValueError, TypeError):
-            raise ArgumentError(f"{key}: holds no plain private key; bring back authority/ca.key") from None
+            raise ArgumentError(f"{key}: holds no plain private key; restore authority/ca.key") from None
         if not isinstance(private, ec.EllipticCurvePrivateKey) or private.public_key() != held.public_key():
-            raise ArgumentError(f"{key}: is not the key of {certificate}; bring back authority/ca.key")
+            raise ArgumentError(f"{key}: is not the key of {certificate}; restore authority/ca.key")
         return cls(private, held)
 
     def write(self, certificate: Path, key: Path | None = None) -> None:

@@ -152,7 +152,7 @@ def _read(path: Path) -> Entries:
         sound = False
     if not sound:
         raise FederationError(
-            f"{path}: damaged, and with it what this device has released; bring back a copy that was made after its "
+            f"{path}: damaged, and with it what this device has released; restore a copy that was made after its "
             "last round"
         )
     return entries

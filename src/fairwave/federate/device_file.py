@@ -96,7 +96,7 @@ def read_device_file(folder: Path) -> DeviceFile:
             f"{path}: no such file; give the folder of a device, as 'federate init' writes it"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path}: not valid TOML: {str(error).splitlines()[0]}; mend that line") from None
+        raise ScenarioError(f"{path}: not valid TOML: {str(error).splitlines()[0]}; correct that line") from None
     except ValidationError as error:
         raise ScenarioError(f"{path}: {one_line(error, DeviceFile)}") from None
     if (file.budget_epsilon is None) != (file.budget_delta is None):

@@ -86,7 +86,7 @@ def _take(keys: _Keys, path: Path) -> None:
         keys.setdefault(device, {})[content] = serialization.load_ssh_public_key(content)
     except (ValueError, UnsupportedAlgorithm, OSError):
         raise FederationError(
-            f"{path}: no public key of a device; bring it back from the device, or take it away"
+            f"{path}: no public key of a device; restore it from the device, or take it away"
         ) from None
 
 
@@ -112,7 +112,7 @@ def private_key(path: Path) -> ec.EllipticCurvePrivateKey:
     except (OSError, ValueError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise FederationError(f"{path}: no private key of a device; bring back the one that came with its folder")
+        raise FederationError(f"{path}: no private key of a device; restore the one that came with its folder")
     return key
 
 

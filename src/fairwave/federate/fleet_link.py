@@ -66,7 +66,7 @@ class FleetLink:
             self._client = FleetHttpClient.from_server_address(address, False, authority_pem, [self._signer])
         except (OSError, ssl.SSLError, UnicodeError, ValueError):
             raise FederationError(
-                f"{authority}: no certificate of an authority; bring back the one that came with the device's folder"
+                f"{authority}: no certificate of an authority; restore the one that came with the device's folder"
             ) from None
         self._node: Node | None = None
 

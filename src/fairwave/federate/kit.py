@@ -21,7 +21,7 @@ _SCRIPTS = {
     "start.sh": ("superlink.sh", "Starts the access point's SuperLink."),
     "gate.sh": ("gate.sh", "Opens the access point to its devices."),
     "register.sh": ("register.sh", "Tells the SuperLink which keys belong to devices; may be repeated."),
-    "run.sh": ("run.sh", "Starts the federation, or goes on with it."),
+    "run.sh": ("run.sh", "Starts or resumes the federation."),
     "flwr.sh": ("flwr.sh", "Flower's own command, with this federation's settings."),
 }
 

@@ -46,7 +46,12 @@ def _of_devices(status: FleetStatus) -> Iterator[Metric]:
     ]
     yield "fairwave_faults_total", "counter", "Answers of the device that could not be used, by name.", faults
     steps = [(label, float(device.steps)) for label, device in each if device.steps is not None]
-    yield "fairwave_steps_charged", "gauge", "Private steps on the ledger, a round under way at its worst.", steps
+    yield (
+        "fairwave_steps_charged",
+        "gauge",
+        "Private steps on the ledger, with an unfinished round at its worst.",
+        steps,
+    )
     delta = {"delta": f"{status.delta:g}"} if status.delta is not None else {}
     epsilon = [({**label, **delta}, device.epsilon) for label, device in each if device.epsilon is not None]
     meaning = "Proved privacy loss of the device's records towards the access point."

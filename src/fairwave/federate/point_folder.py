@@ -43,7 +43,7 @@ class PointFolder:
                 f"{given}: has no {ABOUT}; give the folder access-point, or the one that 'fairwave federate init' made"
             ) from None
         except (ValueError, KeyError, TypeError):
-            raise ArgumentError(f"{folder / ABOUT}: does not say host and port; bring back the original") from None
+            raise ArgumentError(f"{folder / ABOUT}: does not say host and port; restore the original") from None
         strange = [sign for sign in str(folder) if sign in '"\\' or not sign.isprintable()]
         if strange:  # Flower takes paths inside quoted settings, which know no escapes
             raise ArgumentError(f"{folder}: {strange[0]!r} in a path cannot be passed on to Flower; move the folder")

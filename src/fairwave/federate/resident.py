@@ -135,7 +135,7 @@ class Resident:
             where = "behind" if offset_s > 0 else "ahead of"
             self._say(
                 f"device {self._node.device}: this machine's clock is {abs(offset_s):.0f} s {where} that of the access "
-                "point, which the device goes by; set the clock"
+                "point, which the device uses; set the clock"
             )
         self._told_clock = off
 

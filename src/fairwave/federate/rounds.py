@@ -113,8 +113,8 @@ class Rounds:
         named = {name: who for phase in Phase for name, who in by_name(current.faults[phase]).items()}
         raise FederationError(
             f"round {number + 1}: fewer than {self._settings.quorum:.0%} of its devices answered well in "
-            f"{self._settings.patience} tries{faults_in_words(named)}; every stored round is safe: mend that and start "
-            "it again"
+            f"{self._settings.patience} tries{faults_in_words(named)}; every stored round is safe: correct that and "
+            "start it again"
         )
 
     def _gather(self, server: ServerState, number: int, scored: np.ndarray) -> _Try:

@@ -26,7 +26,9 @@ def as_table(status: FleetStatus, now: float) -> str:
             f"{track.scheme}, seed {track.seed}: {track.rounds} of {status.rounds_planned} rounds stored{took}"
         )
     if status.delta is not None:
-        lines.append(f"epsilon at delta {status.delta:g}, as charged to the ledger, a round under way at its worst")
+        lines.append(
+            f"epsilon at delta {status.delta:g}, as charged to the ledger, with an unfinished round at its worst"
+        )
     rows = [_HEADINGS, *(_row(device, now) for device in status.devices)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

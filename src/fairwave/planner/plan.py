@@ -50,9 +50,9 @@ def plan(
     Args:
         scenario: A scenario, the name of a preset, or a TOML file.
         policies: One policy or several, each the name of a rule or a `Rule`.
-        draws: Channel draws; left out, the scenario's number of rounds.
+        draws: Number of channel draws. Default: the scenario's number of rounds.
         fading: False for a channel that is its path loss.
-        labels: Names of the devices; left out, their numbers.
+        labels: Names of the devices. Default: their numbers.
         progress: Called with the number of plans (devices times draws) done since its last call.
 
     Returns:

@@ -9,11 +9,12 @@ from fairwave.privacy.accounting import gaussian_epsilon
 from fairwave.privacy.ledger import Ledger, ReleaseEvent
 
 SENTENCE = (
-    "Nominal, not a guarantee: the sensitivity is assumed, noise levels depend on raw data, and nothing bounds how "
-    "much one device or record changes the model."
+    "This is nominal and not a guarantee: the sensitivity is assumed, noise levels depend on raw data, "
+    "and nothing bounds how much one device or record changes the model."
 )
 SEEDED = (
-    "In a simulation all noise comes from a seeded generator and protects nobody: who knows the seed can take it off."
+    "In a simulation all noise comes from a seeded generator and protects nobody, because anyone who "
+    "knows the seed can remove it."
 )
 
 

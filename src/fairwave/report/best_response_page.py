@@ -41,7 +41,10 @@ def write_best_response(answer: Answer, about: str, folder: Path) -> Path:
         writer = csv.writer(stream)
         writer.writerow(("strategy", "utility_gain", "loss_change", "energy_saved"))
         writer.writerows((one.strategy, *map(float, _means(one))) for one in answer.tried)
-    caption, best = "Against the honest device on the same seeds.", (answer.best_utility, answer.best_saving)
+    caption, best = (
+        "Values compare a strategy with the honest device on the same seeds.",
+        (answer.best_utility, answer.best_saving),
+    )
     pieces = (
         f"<h2>Verdict</h2><p><strong>{html.escape(verdict(answer))}</strong></p>",
         Sheet(
@@ -70,8 +73,8 @@ def _row(one: Outcome) -> list[str]:
 _CONCLUSIONS = (
     "One device in the middle of the cell plays each strategy, and all others are honest. It is compared with itself "
     "in the same run without a strategy.",
-    "Utility is the paper's, with the deviation that the device received in place of the one that it expected.",
-    "A search finds a lower bound: a better strategy may exist outside the space that was searched. The bound for all "
-    "strategies holds by the form of the utility: a deviation is never negative, and no energy is worth more than half "
-    "of utility.energy_reference_j.",
+    "Utility is the paper's. It uses the deviation that the device received, and not the one that it expected.",
+    "A search finds a lower bound: a better strategy may exist outside the space that was searched. The "
+    "bound for all strategies follows from the form of the utility: a deviation is never negative, and no "
+    "energy is worth more than half of utility.energy_reference_j.",
 )

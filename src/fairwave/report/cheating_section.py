@@ -36,11 +36,12 @@ def cheating_section(results: xr.Dataset) -> list[Piece]:
         )
     heads = ("scheme", "devices", *(title for _, title, _, _ in _compared(results)), "caught (%)", *backdoor)
     caption = (
-        "Means over the rounds in which anybody misbehaved, and over the devices that did and did not. Devices differ "
-        "in distance too: compare with the same devices in a run without cheating. Utility is best at half of "
-        "utility.energy_reference_j, so that saving more than that lowers it. Caught: share of the rounds in which a "
-        "defence refused the device's update; among the honest, false alarms. Backdoor: share of the marked test "
-        "samples that the model takes for the attacker's class, where there is such an attacker."
+        "Values are means over the rounds in which any device misbehaved, for the devices that did and those "
+        "that did not. Devices also differ in distance, so compare them with the same devices in a run "
+        "without cheating. Utility is best at half of utility.energy_reference_j, and saving more energy than "
+        "that lowers it. 'Caught' is the share of rounds in which a defence refused the device's update. For "
+        "honest devices, these are false alarms. 'Backdoor' is the share of marked test samples that the "
+        "model takes for the attacker's class. It is shown if there is such an attacker."
     )
     return [Sheet("cheating", "Does cheating pay?", caption, heads, rows)]
 

@@ -34,7 +34,7 @@ def write_contribution(
     write_agreements(rows, folder / FILE)
     for scenario in scenarios:
         draw_agreements(rows, scenario, folder / FIGURES)
-    listed = Sheet("rules", "What rules look at", "", ("rule", "what it looks at"), list(summaries.items()))
+    listed = Sheet("rules", "What the rules measure", "", ("rule", "what it measures"), list(summaries.items()))
     sections = [piece for scenario in scenarios for piece in _section(rows, scenario)]
     return write_study(
         folder,
@@ -74,13 +74,13 @@ def _grid(rows: Sequence[Agreement], scenario: str) -> tuple[list[str], list[str
 
 
 _CONCLUSIONS = (
-    "The truth is a device's Shapley value in the game of a round: by how much the mean of a coalition's updates "
-    "lowers the test loss (or raises the accuracy) of the model before the round. It knows one round at a time: an "
-    "update that pays later only is worth nothing in it.",
-    "No rule but 'alone' and 'cffl' is given samples, and none is given those of the truth. That a rule agrees with "
-    "the truth says nothing of how easily a device can fool it.",
-    "The last row is the truth itself on as many other test samples: where that is low, devices hardly differ, and no "
-    "rule could do better.",
-    "Devices train under fedavg, so that no rule changes what it scores. A scheme that rewards by its scores would "
-    "have other updates in later rounds.",
+    "The truth is a device's Shapley value in the game of a round. A coalition is worth as much as the "
+    "mean of its updates lowers the test loss (or raises the accuracy) of the model before the round. The "
+    "truth considers one round at a time: an update that pays off only later is worth nothing in it.",
+    "Only the rules 'alone' and 'cffl' have samples, and no rule has those of the truth. Agreement with "
+    "the truth says nothing about how easily a device can deceive a rule.",
+    "The last row is the truth itself on as many other test samples. If that value is low, devices hardly "
+    "differ, and no rule could do better.",
+    "Devices train under fedavg, so no rule changes what it scores. A scheme that rewards by its scores "
+    "would have other updates in later rounds.",
 )

@@ -42,7 +42,8 @@ def device_losses_section(results: xr.Dataset) -> list[Piece]:
         for row, scheme in zip(rows, schemes, strict=True):
             row.append(with_interval(_correlation(results, scheme), 2))
         caption += (
-            "; then Pearson's correlation, over devices, of computing energy with the accuracy of the received copy"
+            ". The last column is Pearson's correlation, over devices, of computing energy with the accuracy of "
+            "the received copy"
         )
     sheet = Sheet("device-losses", "The devices' models", f"{caption}.", heads, rows)
     return [sheet, *(f"<p>{sentence}</p>" for sentence in comparisons(results))]

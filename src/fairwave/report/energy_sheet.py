@@ -18,7 +18,7 @@ HEADS = ("scheme", "mean (mJ)", "std (mJ)", "CV", "max/min", "Jain", "Gini")
 def energy_section(results: xr.Dataset) -> list[Piece]:
     """A table, or a sentence where devices do not report what they spend."""
     if not bool(results["energy_j"].where(uploading(results)).notnull().any()):
-        return ['<p class="caption">The devices kept their energy to themselves.</p>']
+        return ['<p class="caption">The devices did not report their energy.</p>']
     rows = []
     for name in map(str, results["scheme"].values):
         energy = fairness_over_seeds(results, name)
@@ -31,8 +31,9 @@ def energy_section(results: xr.Dataset) -> list[Piece]:
             )
         )
     caption = (
-        "Spread over devices of their mean energy per round, over the rounds in which they uploaded. CV is the std "
-        "divided by the mean; Jain's index is 1, and Gini's coefficient 0, where all pay the same." + _prepared(results)
+        "The table shows how a device's mean energy per round, over the rounds in which it uploaded, varies "
+        "over devices. CV is the standard deviation divided by the mean. If all devices pay the same, Jain's "
+        "index is 1 and Gini's coefficient is 0." + _prepared(results)
     )
     return [Sheet("energy", "Energy and fairness", caption, HEADS, rows)]
 
@@ -43,6 +44,6 @@ def _prepared(results: xr.Dataset) -> str:
         return ""
     energy_j, time_s = (results[name].mean().item() for name in ("preparation_energy_j", "preparation_s"))
     return (
-        f" Before the first round every device computes the features of its samples, once: {energy_j:.3g} J and "
-        f"{time_s:.3g} s in the mean, which the table does not count."
+        " Before the first round, every device computes the features of its samples once. This takes "
+        f"{energy_j:.3g} J and {time_s:.3g} s in the mean, which the table does not include."
     )

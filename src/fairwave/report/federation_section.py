@@ -19,9 +19,9 @@ def federation_section(results: xr.Dataset) -> list[Piece]:
     if "update_fault" not in results:
         return []
     caption = (
-        "Devices were processes, and messages went over a network. An answer that came too late, could not be read or "
-        "was not what was agreed is not used; its device keeps its copy and its deviation. The access point has no "
-        "training data, so that it cannot tell the loss of its own model over all of them."
+        "Devices were processes, and messages went over a network. An answer that arrived too late, could not "
+        "be read or did not follow the agreement is not used. Its device keeps its copy and its deviation. "
+        "The access point has no training data, so it does not know the loss of its own model on them."
     )
     faults = _faults(results) or [("", "none", "", "")]
     attended = ("scheme", "rounds", "devices in all of them", "in fewest", "in none")
@@ -39,10 +39,11 @@ def _uplink(results: xr.Dataset) -> list[Piece]:
     if "uplink_bytes" not in results:
         return []
     caption = (
-        "For each update that arrived in time: the bytes that its device's plan charges in a round, and those of its "
-        "answers as Flower serialised them, exchanged gradient included. Handshakes, polling and retransmissions are "
-        'not counted. Where the ratio is far from 1, learning.update_bits = 8, radio.payload_bits = "unset" and, with '
-        "exchanged gradients, radio.charge_gradient_upload make plans charge what is sent."
+        "For each update that arrived in time, the table has the bytes that its device's plan charges in a "
+        "round, and the bytes of its answers as Flower serialised them, including an exchanged gradient. "
+        "Handshakes, polling and retransmissions are not counted. If the ratio is far from 1, three settings "
+        'make plans charge what is sent: learning.update_bits = 8, radio.payload_bits = "unset" and, with '
+        "exchanged gradients, radio.charge_gradient_upload."
     )
     rows: list[tuple[str, ...]] = []
     for scheme in map(str, results["scheme"].values):

@@ -33,7 +33,7 @@ class FittingTable:
 
     def _table(self, shown: int, *, captioned: bool = True) -> Table:
         left_out = ", ".join(head.replace("\n", " ") for head in self.heads[shown:])
-        caption = f"left out, for want of width: {left_out}" if left_out and captioned else None
+        caption = f"not shown on a narrow terminal: {left_out}" if left_out and captioned else None
         table = Table(title=self.title, title_justify="left", caption=caption, caption_justify="left")
         for place, head in enumerate(self.heads[:shown]):
             table.add_column(head, justify="right" if place else "left")

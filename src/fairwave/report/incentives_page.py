@@ -42,8 +42,8 @@ def write_incentives(
     gaps = np.array([[100.0 * _mean(answers[b, s], "loss_gap") for s in settings] for b in behaviours])
     texts = [[_cell(answers[behaviour, setting]) for setting in settings] for behaviour in behaviours]
     caption = (
-        "Loss of the model that the misbehaving device has, against the mean of the others (red: it is worse off), and "
-        "energy that it saves. Means over seeds."
+        "The map shows the loss of the misbehaving device's model against the mean of the others (red: it is "
+        "worse off), and the energy that it saves. Values are means over seeds."
     )
     rows = [_row(b, s, answers[b, s]) for b in behaviours for s in settings]
     pieces = (
@@ -106,7 +106,7 @@ def verdict(answers: Answers, behaviours: Sequence[str], judged: str) -> str:
             [n for n in above if n not in found],
         ),
         (f"Nearly as good a model for {CHEAP:.0%} less energy or more has", nearly_paying(answers, behaviours, judged)),
-        ("Nothing is known of", [n for n in behaviours if np.isnan(_mean(answers[n, judged], "loss_gap"))]),
+        ("There is no result for", [n for n in behaviours if np.isnan(_mean(answers[n, judged], "loss_gap"))]),
     )
     return answer + "".join(f" {words}: {named(names)}." for words, names in others if names)
 
@@ -141,10 +141,10 @@ def _row(behaviour: str, setting: str, seeds: Sequence[Advantage]) -> list[str]:
 
 
 _CONCLUSIONS = (
-    "A device that misbehaves stands in the middle of the cell; the others are nearer and farther. Energies differ "
-    "with distance under max_power and cgsv, so that small savings there are distance.",
-    "The listed behaviours are those that are known. One that predicts the next update of all, from data it does not "
-    "use honestly, would pass every check on directions; only tests on the access point's own samples (held_out) would "
-    "see it.",
-    "Energy comes from the paper's model; nobody's battery was measured.",
+    "A device that misbehaves stands in the middle of the cell, and the others are nearer or farther. "
+    "Under max_power and cgsv, energy depends on distance, so small savings there come from distance.",
+    "Only known behaviours are listed. A device could predict the next update of all from data that it "
+    "does not use honestly. It would pass every check on directions, and only tests on the access point's "
+    "own samples (held_out) would detect it.",
+    "Energy comes from the paper's model. No battery was measured.",
 )

@@ -59,9 +59,9 @@ def joint_sheet(runs: Sequence[RunReport]) -> Sheet:
     )
     kept = [place for place in range(len(heads)) if place not in (4, 5) or any(row[place] for row in rows)]
     caption = (
-        "Means over devices and seeds, with 95 % intervals where there are several seeds; energy is that of a device "
-        "in a round. Schemes of one run met the same data and channels; runs may differ in anything that their "
-        "scenarios differ in ('fairwave runs compare' says in what)."
+        "Values are means over devices and seeds, with 95 % intervals if there are several seeds. Energy is "
+        "that of a device in a round. Schemes of one run had the same data and channels. Runs may differ in "
+        "everything in which their scenarios differ ('fairwave runs compare' shows it)."
     )
     shown = [tuple(row[place] for place in kept) for row in rows]
     return Sheet(KEY, "Every scheme of every run", caption, [heads[place] for place in kept], shown)

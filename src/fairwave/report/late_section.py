@@ -18,9 +18,9 @@ def late_section(results: xr.Dataset) -> list[Piece]:
     if "late_age" not in results:
         return []
     caption = (
-        "An update that is not there by the deadline is used in the round in which it comes (learning.late_rounds), "
-        "scaled by a weight that falls with its age (learning.late_decay); its device is not asked meanwhile. One that "
-        "a defence refuses counts as used here."
+        "An update that misses the deadline is used in the round in which it arrives (learning.late_rounds). "
+        "It is scaled by a weight that falls with its age (learning.late_decay), and its device is not asked "
+        "meanwhile. An update that a defence refuses counts as used here."
     )
     rows = [late_row(results, scheme) for scheme in map(str, results["scheme"].values)]
     return [Sheet("late-updates", "Late updates", caption, HEADS, rows)]

@@ -62,8 +62,9 @@ def _overwritten(track: xr.Dataset) -> str:
     levels = _levels(track)
     kept = float(np.sqrt(np.nansum(levels**2, axis=1)).mean())
     said = (
-        f"the access point goes on from its noisy model, so that the noise of all {levels.shape[1]} rounds adds up in "
-        f"it, to a std of {kept:.3f} per parameter, {kept / np.nanmean(levels):.1f} times that of one release."
+        f"the access point continues from its noisy model, so the noise of all {levels.shape[1]} rounds adds "
+        f"up in it. It reaches a std of {kept:.3f} per parameter, {kept / np.nanmean(levels):.1f} times that "
+        "of one release."
     )
     measure, in_words = tested_measure(track)
     known = track[measure].mean("seed").dropna("round")
@@ -82,8 +83,8 @@ def _from_zero(track: xr.Dataset) -> str:
     norms = track["update_norm"].mean(("seed", "device")).values
     then = f", that of round 2 {norms[1]:.3g}" if norms.size > 1 else ""
     return (
-        "training starts from zeros, where a network of several layers has a gradient in its last bias alone, until "
-        f"noise moves the model: the mean update of round 1 has length {norms[0]:.3g}{then}."
+        "training starts from zeros. There, a network of several layers has a gradient only in its last bias, "
+        f"until noise moves the model. The mean update of round 1 has length {norms[0]:.3g}{then}."
     )
 
 
@@ -95,8 +96,8 @@ def _drowned(track: xr.Dataset, num_parameters: int) -> str:
     related = reward_correlation(track["local_iterations"].values.ravel(), track["deviation"].values.ravel())
     return (
         f"the noise on updates is {ratios.min():.0f} to {ratios.max():.0f} times as long as the updates. The "
-        f"correlation of a device's iterations with its deviation is {related:+.2f}; a score of work would make it "
-        "clearly negative."
+        f"correlation of a device's iterations with its deviation is {related:+.2f}. A score that measures "
+        "work would make it clearly negative."
     )
 
 
@@ -106,7 +107,7 @@ def _fluctuating(results: xr.Dataset) -> str:
     levels = levels[np.isfinite(levels) & (levels > 0.0)]
     span = f", here from {levels.min():.4f} to {levels.max():.4f}" if levels.size else ""
     return (
-        f"The sensitivity differs from round to round, and with it the least noise in a copy{span}. A sensitivity is a "
-        "bound over all data that there could be: one that is measured on the data at hand bounds nothing, and tells "
-        "about them."
+        f"The sensitivity differs from round to round, and with it the least noise in a copy{span}. A "
+        "sensitivity has to be a bound over all possible data: a value that is measured on the data at hand "
+        "bounds nothing, and reveals something about them."
     )

@@ -111,21 +111,27 @@ def conclusions(runs: list[RunReport]) -> list[str]:
     """What these runs support, and what no such run can."""
     seeds = min(run.results.sizes["seed"] for run in runs)
     lines = [
-        "You may compare the schemes of a run with each other: they met the same channels, batches and initial model, "
-        "so that a difference is the schemes' own.",
-        "Energy comes from the paper's model of computing and transmission, not from a measured device; reception and "
-        "the access point are free in it.",
+        "You may compare the schemes of a run with each other. They had the same channels, batches and "
+        "initial model, so the schemes alone make the difference.",
+        "Energy comes from the paper's model of computing and transmission, and not from a measured device. "
+        "The model does not count reception or the access point.",
         *_about_privacy(runs),
-        "Equal energy is not equal benefit: the proposed scheme equalises what devices pay, and near devices may pay "
-        "more than under a benchmark.",
-        "The paper leaves its benchmark's power open; agreement with its mean energy cut is calibrated where it is "
-        "claimed.",
+        "Equal energy is not equal benefit. The proposed scheme equalises what devices pay, and near devices "
+        "may pay more than under a benchmark.",
+        "The paper does not say which power its benchmark uses. Where agreement with its mean energy cut is "
+        "claimed, it was calibrated.",
     ]
     if seeds == 1:
-        lines.insert(1, "One seed shows what can happen, not how often: run more (--seeds 0..4) before you conclude.")
+        lines.insert(
+            1,
+            "One seed shows what can happen, but not how often. Run more seeds (--seeds 0..4) before you draw "
+            "conclusions.",
+        )
     else:
         lines.insert(
-            1, f"Intervals say how the mean varies over {seeds} seeds of this cell, not over other cells or data."
+            1,
+            f"Intervals show how the mean varies over {seeds} seeds of this cell. They do not cover other cells or "
+            "data.",
         )
     return lines
 

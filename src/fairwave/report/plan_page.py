@@ -58,11 +58,12 @@ def write_plan_page(
         "was run. Drag to zoom, double-click to reset, click a name to hide it.",
         sections=_summary(fairness) + _batteries(plan) + _of_devices(plan) + _questions(answers, devices) + _all(plan),
         conclusions=(
-            "You may compare policies: they met the same channels.",
-            "Energy comes from the paper's model of computing and transmission, not from a measured device. Whatever "
-            "else a device runs, its reception and its sleep are not in it, so that batteries last shorter than this.",
-            "Each question changes one parameter and leaves all others: a lower bandwidth for every device is no gain "
-            "in devices here.",
+            "You may compare policies with each other, because they had the same channels.",
+            "Energy comes from the paper's model of computing and transmission, and not from a measured device. "
+            "The model does not include reception, sleep, or anything else that a device does, so real batteries "
+            "do not last as long.",
+            "Each question changes one parameter and keeps all others. A lower bandwidth for every device does "
+            "not make room for more devices here.",
         ),
     )
 
@@ -141,7 +142,9 @@ def _of_devices(plan: xr.Dataset) -> str:
 
 def _questions(answers: xr.Dataset, devices: int) -> str:
     asked = answers.attrs["devices"]
-    of_all = f" Answered for {asked:,} of the {devices:,} devices, evenly picked." if asked < devices else ""
+    of_all = (
+        f" The answer is for {asked:,} of the {devices:,} devices, which are picked evenly." if asked < devices else ""
+    )
     sections = []
     for parameter, question, label, scale in QUESTIONS:
         own = answers.sel(parameter=parameter)
@@ -205,6 +208,7 @@ def _all(plan: xr.Dataset) -> str:
             )
     of_all = f" {shown.size:,} of {devices:,}, evenly picked." if shown.size < devices else ""
     caption = (
-        f"Means over the draws in which a device could upload.{of_all} --out with .csv or .parquet has everything."
+        f"Values are means over the draws in which a device could upload.{of_all} Use --out with .csv or "
+        ".parquet to get all of them."
     )
     return f'<h2>All devices</h2><p class="caption">{caption}</p><div class="sheet">{table(heads, rows)}</div>'

@@ -44,7 +44,8 @@ def plan_tables(plan: xr.Dataset, fairness: dict[str, dict[str, float]], rows: i
     columns += [_BATTERY] if "battery_life_rounds" in plan else []
     tables = [_device_table(plan.sel(policy=name), str(name), rows, columns) for name in plan["policy"].values]
     left_out = [column[0].replace("\n", " ") for column in _COLUMNS if column not in columns]
-    note = [Text(f"Left out, for want of width: {', '.join(left_out)}; --format csv has all.")] if left_out else []
+    hidden = f"Not shown on a narrow terminal: {', '.join(left_out)}. Use --format csv to see all columns."
+    note = [Text(hidden)] if left_out else []
     return Group(*tables, *note, _fairness_table(fairness))
 
 

@@ -19,8 +19,8 @@ MOST_DEVICES = 20
 """Devices that are listed one by one."""
 ONE_SEED = "all schemes added up device by device"
 SEVERAL_SEEDS = (
-    "an upper bound: the most that each seed tells about any device is added up, since seeds may split the data anew; "
-    "about data that lie on one device in every seed"
+    "an upper bound: the most that each seed reveals about any device is added up, because seeds may "
+    "split the data differently; it is about data that lie on one device in every seed"
 )
 
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from fairwave.privacy.exposure import Exposure
 
 ATTACK = (
-    "Membership inference by loss: how often a training sample has a smaller loss under the access point's model than "
-    "a test sample. 0.5 is guessing. Indicative only: a weak attack that fails proves nothing."
+    "Membership inference by loss measures how often a training sample has a smaller loss under the "
+    "access point's model than a test sample. 0.5 is guessing. This is only an indication: a weak attack "
+    "that fails proves nothing."
 )
 
 
@@ -37,7 +38,7 @@ def privacy_section(account: RunAccount, results: xr.Dataset) -> list[Piece]:
         why = f"{account.together_note}; {account.together.reason}".rstrip("; ")
         rows.append(("all", *_row(account.together, account.delta), why))
     devices = [row for scheme in account.schemes for row in _device_rows(scheme, account.delta)]
-    audiences = "What each audience has seen of a device's data, for the seed that costs most."
+    audiences = "The table shows what each audience has seen of a device's data, for the seed that costs most."
     return [
         f"<p>Mode '{html.escape(account.scenario.privacy.mode)}'.</p>",
         sentences,

@@ -64,7 +64,7 @@ def cautions(one: RunSummary, other: RunSummary) -> list[str]:
         said.append("With one seed, a difference may be chance: --seeds 0..4 gives intervals.")
     missing = [s for run in (one, other) for scheme in run.schemes for s in scheme.states if s.is_short]
     if missing:
-        said.append("Rounds are missing (see 'rounds'): what has trained longer is not like for like.")
+        said.append("Rounds are missing (see 'rounds'), so schemes that have trained longer cannot be compared fairly.")
     ours, theirs = ({each.scheme for each in run.schemes} for run in (one, other))
     for where, names in (("first", ours - theirs), ("second", theirs - ours)):
         if names:

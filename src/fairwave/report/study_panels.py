@@ -40,7 +40,7 @@ def write_pareto(runs: Mapping[str, xr.Dataset], about: str, folder: Path) -> Pa
             Series(scheme, np.array([e.mean for _, e, _ in found]), np.array([m.mean for *_, m in found]), spread)
         )
         rows += [(scheme, name, with_interval(energy, 1), with_interval(loss)) for name, energy, loss in found]
-    caption = f"Mean over devices and the last {LAST} rounds; bars are 95 % intervals over seeds."
+    caption = f"Values are means over devices and the last {LAST} rounds. Bars are 95 % intervals over seeds."
     panel = Panel(
         "pareto",
         "Loss against energy",
@@ -58,8 +58,9 @@ def write_pareto(runs: Mapping[str, xr.Dataset], about: str, folder: Path) -> Pa
         pieces=(_figure(panel), Sheet("pareto", "In numbers", caption, heads, rows)),
         panels=[panel],
         conclusions=(
-            "A scheme is worth its energy where no other point is both to the left of it and below it.",
-            "Schemes with noise in their copies and those without are on one figure: compare like with like.",
+            "A scheme is worth its energy at a point if no other point is both to the left of it and below it.",
+            "The figure has schemes with noise in their copies and schemes without. Compare only schemes of the "
+            "same kind.",
         ),
     )
 
@@ -73,7 +74,7 @@ def write_responses(runs: Mapping[str, xr.Dataset], about: str, folder: Path) ->
             Series(f"device {device}", results["round"].values, chosen.isel(device=device).mean("seed").values)
             for device in sorted({0, results.sizes["device"] // 2, results.sizes["device"] - 1})
         ]
-        caption = "Mean over seeds of the iterations that suit the device best; the channel stands still."
+        caption = "Values are means over seeds of the iterations that suit the device best. The channel is constant."
         panels.append(
             Panel(f"responses-{fit}", f"Effort fit '{fit}'", "communication round", "best iterations", caption, series)
         )
@@ -96,10 +97,10 @@ def write_responses(runs: Mapping[str, xr.Dataset], about: str, folder: Path) ->
         pieces=(f"<h2>Best answers: {'; '.join(sentences)}.</h2>", *map(_figure, panels), numbers),
         panels=panels,
         conclusions=(
-            f"Settled means: in the last third of the rounds no device's best answer moves by more than {SETTLED:g} "
-            "iteration.",
-            "What settles is the play of devices that learn from their own deviations alone; no equilibrium of a game "
-            "is proved by it.",
+            "'Settled' means that in the last third of the rounds, no device's best response changes by more than "
+            f"{SETTLED:g} iteration.",
+            "The study shows how devices behave that learn only from their own deviations. It proves no "
+            "equilibrium of a game.",
         ),
     )
 

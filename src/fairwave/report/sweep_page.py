@@ -48,11 +48,11 @@ def write_sweep(rows: Sequence[Row], axes: Sequence[Axis], about: str, folder: P
         pieces=[*pieces, "<h2>All points</h2>", _all_points(rows, axes)],
         panels=panels,
         conclusions=(
-            "You may compare the schemes at a point: they met the same data, channels and initial model.",
-            "A trend over one parameter is a mean over the others' values that were run; at other values it may "
-            "differ, and where parameters act together no such mean shows it. The table and the files have every "
-            "point.",
-            "Intervals say how a mean varies over seeds, not over points that were not run.",
+            "You may compare the schemes at a point, because they had the same data, channels and initial model.",
+            "A trend over one parameter is a mean over the values of the others that were run. It may differ at "
+            "other values, and such a mean does not show how parameters act together. The table and the files "
+            "have every point.",
+            "Intervals show how a mean varies over seeds. They do not cover points that were not run.",
         ),
     )
 
@@ -101,7 +101,7 @@ def _caption(rows: Sequence[Row], axis: Axis, axes: Sequence[Axis]) -> str:
     moving = [other.name for other in axes if other.name != axis.name and axis.law and other.law]
     said = f"Each mark is the mean of the {number} with that value, over {', '.join(others)}. " if others else ""
     if moving:
-        said += f"From mark to mark {', '.join(moving)} is drawn anew, so that marks scatter. "
+        said += f"{', '.join(moving)} is drawn again for each mark, so marks scatter. "
     seeds = len({row.seed for row in rows})
     bars = f"Bars are 95 % intervals over {seeds} seeds, each seed's points averaged first. " if seeds > 1 else ""
     return (

@@ -79,7 +79,7 @@ def refuse_federation(store: RunStore) -> None:
     """A federation's devices are elsewhere: nothing here could go on with it."""
     if is_federation(store):
         raise StoreError(
-            f"{store.folder}: holds a federation; go on with it by the command that began it: {last_command(store)}"
+            f"{store.folder}: holds a federation; resume it with the command that started it: {last_command(store)}"
         )
 
 

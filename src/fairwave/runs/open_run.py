@@ -133,9 +133,9 @@ class Run:
 
         Args:
             scheme: The scheme that it was trained under.
-            seed: Its seed; left out, the run's first.
-            round: After which round, from 1, of those that `run.keep_models` kept; left out, the last stored one.
-            device: Whose copy; left out, the access point's own model.
+            seed: Its seed. Default: the run's first seed.
+            round: The round after which it was kept by `run.keep_models`, from 1. Default: the last stored round.
+            device: The device whose copy is wanted. Default: the access point's own model.
 
         Returns:
             Arrays by name.
@@ -158,7 +158,7 @@ class Run:
     ) -> ExportedModel:
         """A stored model with what has to be known about it; its `write` makes a file for other tools.
 
-        It takes what `model` takes; a scheme that is left out is the run's first.
+        It takes what `model` takes; the default scheme is the run's first.
         """
         track = self._track(self.schemes[0] if scheme is None else scheme, seed)
         number = self._with_model(track, round)

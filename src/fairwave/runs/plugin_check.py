@@ -32,6 +32,6 @@ def refuse_changed_plugins(folder: Path, stored: Sequence[Origin], order: Order)
     for origin in stored:
         if now.get(origin.place) != origin.digest:
             raise StoreError(
-                f"{folder}: was begun with plugin {origin.place}, which has changed since; bring the old one back, or "
+                f"{folder}: was begun with plugin {origin.place}, which has changed since; restore the old one, or "
                 "start another run with --out"
             )

@@ -72,12 +72,12 @@ def simulate(
         scenario: A scenario, the name of a preset, or a TOML file.
         schemes: One scheme or several, each a name or a `Scheme`.
         seeds: One seed or several.
-        rounds: Communication rounds; left out, the scenario's.
+        rounds: Number of communication rounds. Default: the scenario's number.
         model: Replaces the scenario's network: any pytree with `init` and `losses`.
         data: Replaces its data set.
-        init_from: A file of parameters to begin with, `.safetensors` or `.npz`, instead of random ones.
-        callbacks: What follows training, each a `Callback`. One that fails is left out, and training goes on.
-        progress: Whether to show a progress bar; left out, it is shown in a terminal and in a notebook.
+        init_from: A `.safetensors` or `.npz` file with the first parameters, instead of random ones.
+        callbacks: Objects that follow training, each a `Callback`. Training continues without one that fails.
+        progress: Whether to show a progress bar. Default: only in a terminal or a notebook.
 
     Returns:
         The scenario and the results, an xarray dataset with dims scheme, seed, round and device.

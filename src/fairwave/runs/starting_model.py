@@ -32,21 +32,22 @@ class StartingModel:
     def caveat(self) -> str:
         """What no statement about the run covers."""
         return (
-            f"Training began with a model from a file (digest {self.digest[:12]}). What that model tells about the "
-            "data of its own training is not counted here; if these are the same data, add what that training spent."
+            f"Training started from a model in a file (digest {self.digest[:12]}). What that model reveals about "
+            "the data of its own training is not counted here. If these are the same data, add what that training "
+            "spent."
         )
 
     def parameters(self, model: Model) -> Tree:
         """What the file holds, as the parameters of a model; refused if the file has changed."""
         if not Path(self.path).exists():
             raise StoreError(
-                f"{self.path}: is gone, and the run began with that model; bring it back, or give its new place with "
+                f"{self.path}: is gone, and the run began with that model; restore it, or give its new place with "
                 "'fairwave run ... --init-from'"
             )
         arrays = read_arrays(Path(self.path))
         if _digest(arrays) != self.digest:
             raise StoreError(
-                f"{self.path}: has changed since the run was begun with it; bring the old model back, or start another "
+                f"{self.path}: has changed since the run was begun with it; restore the old model, or start another "
                 "run with --out"
             )
         like = jax.eval_shape(model.init, jax.random.key(0))

@@ -220,7 +220,7 @@ class RunStore:
                 if not same:
                     raise StoreError(
                         f"{self.folder}: the data, the fleet or their split have changed since {scheme} with seed "
-                        f"{seed} began; bring the old files back, or start another run with --out"
+                        f"{seed} began; restore the old files, or start another run with --out"
                     )
             if track not in [Track(scheme, seed) for scheme, seed, _ in rows]:
                 content = pack(layout)

@@ -146,7 +146,7 @@ def _parse(text: str, source: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         problem = str(error).splitlines()[0]
-        raise ScenarioError(f"{source}: not valid TOML: {problem}; mend that line") from None
+        raise ScenarioError(f"{source}: not valid TOML: {problem}; correct that line") from None
 
 
 def _anchor(tables: dict[str, Any], folder: Path) -> None:

@@ -330,7 +330,7 @@ class Scenario(Group):
         if self.learning.features != "none" and (self.data.input_gain != 1.0 or self.data.input_offset != 0.0):
             raise ValueError(
                 f"data.input_gain or data.input_offset with learning.features '{self.learning.features}', which are "
-                "computed of the data set; leave the former out, or set learning.features to 'none'"
+                "computed from the data set; remove the former, or set learning.features to 'none'"
             )
         return self
 

@@ -92,7 +92,9 @@ def _read(path: Path) -> Any:
         raise ScenarioError(f"{path}: cannot be read ({error.strerror or error}); give a readable file") from None
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         problem = str(error).splitlines()[0]
-        raise ScenarioError(f"{path}: not a valid {path.suffix[1:]} file ({problem}); mend or re-export it") from None
+        raise ScenarioError(
+            f"{path}: not a valid {path.suffix[1:]} file ({problem}); correct or re-export it"
+        ) from None
 
 
 def _named(table: Any) -> Any:

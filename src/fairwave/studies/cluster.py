@@ -98,8 +98,8 @@ def _outcome(name: str, task: Future[list[TrackProgress]]) -> list[TrackProgress
         steps: list[TrackProgress] = task.result()
     except KilledWorker:
         raise StoreError(
-            f"{name}: the workers that had it ended one after the other, perhaps for want of memory; run the same "
-            "command again to go on, with fewer tasks for each worker"
+            f"{name}: the workers that had it ended one after the other, perhaps because memory ran out; run the "
+            "same command again to resume, with fewer tasks for each worker"
         ) from None
     except concurrent.futures.CancelledError:
         raise StoreError(

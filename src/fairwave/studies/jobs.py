@@ -77,8 +77,8 @@ def _listen(crew: Sequence[BaseProcess], reports: Any, left: int, watch: Watch) 
             fallen = [worker for worker in crew if worker.exitcode not in (None, 0)]
             if fallen:
                 raise StoreError(
-                    f"a worker process ended with code {fallen[0].exitcode}, perhaps for want of memory; run the same "
-                    "command again to go on, with fewer --jobs"
+                    f"a worker process ended with code {fallen[0].exitcode}, perhaps because memory ran out; run the "
+                    "same command again to resume, with fewer --jobs"
                 ) from None
             continue
         if isinstance(news, Exception):

@@ -156,7 +156,7 @@ def load_sweep(path: Path) -> Sweep:
     except UnicodeDecodeError as error:
         raise ArgumentError(f"{path}: byte {error.start} is not UTF-8 text; save the file as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise ArgumentError(f"{path}: not valid TOML: {str(error).splitlines()[0]}; mend that line") from None
+        raise ArgumentError(f"{path}: not valid TOML: {str(error).splitlines()[0]}; correct that line") from None
     except ValidationError as error:
         raise ArgumentError(f"{path}: {one_line(error, Sweep)}") from None
 

@@ -48,7 +48,7 @@ class CallbackCalls:
                 self._callbacks.remove(callback)
                 self._complain(
                     f"{type(callback).__name__}.{what}: failed for {self._training.name} ({type(error).__name__}: "
-                    f"{' '.join(str(error).split())}); it is not called again for it, and training goes on"
+                    f"{' '.join(str(error).split())}); it is not called again for it, and training continues"
                 )
 
 

@@ -77,7 +77,7 @@ def test_a_mode_is_consistent_with_what_it_claims(name: str) -> None:
     [
         ("paper", None, "nothing is proved against it or anybody"),
         ("provable", "malicious", "whoever supplies the code is trusted"),
-        ("device", "trusted", "a malicious one could also leave the noise out"),
+        ("device", "trusted", "a malicious one could also omit the noise"),
     ],
 )
 def test_every_mode_says_what_the_access_point_may_be(name: str, access_point: str | None, words: str) -> None:
@@ -144,7 +144,7 @@ def test_the_tight_accountant_is_never_above_the_renyi_bound() -> None:
     ("mode", "overrides", "why"),
     [
         ("provable", (), "post-processing, which costs nothing"),
-        ("device", ("defences.use=[]",), "the access point clips what it has received"),
+        ("device", ("defences.use=[]",), "The access point clips what it has received"),
     ],
 )
 def test_modes_that_prove_say_why_8_bits_change_nothing(mode: str, overrides: tuple[str, ...], why: str) -> None:

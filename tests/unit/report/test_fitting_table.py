@@ -39,19 +39,19 @@ def printed(what: object, width: int) -> str:
 
 
 def test_columns_that_do_not_fit_are_named():
-    assert "left out" not in printed(TABLE, 40)
+    assert "not shown" not in printed(TABLE, 40)
     narrow = printed(TABLE, 25)
     assert (
         "first" in narrow
         and "2.0" not in narrow
-        and "left out, for want of width: second head" in " ".join(narrow.split())
+        and "not shown on a narrow terminal: second head" in " ".join(narrow.split())
     )
 
 
 @pytest.mark.parametrize("width", [80, 60, 40])
 def test_a_run_fits_its_terminal_or_says_what_it_leaves_out(width):
     text = printed(run_table(results()).renderables[0], width)
-    assert "…" not in text and "left out, for want of width" in text
+    assert "…" not in text and "not shown on a narrow terminal" in text
     assert "updates used" in " ".join(text.split())
 
 
@@ -63,5 +63,8 @@ def test_a_run_shows_the_loss_of_both_kinds_of_model():
 def test_a_plan_says_what_eighty_columns_leave_out():
     made = plan("small", fading=False)
     narrow = " ".join(printed(plan_tables(made, energy_fairness(made), 5, 80), 80).split())
-    assert "Left out, for want of width: distance (m), compute (ms)" in narrow and "--format csv has all" in narrow
+    assert (
+        "Not shown on a narrow terminal: distance (m), compute (ms)" in narrow
+        and "Use --format csv to see all columns" in narrow
+    )
     assert "Left out" not in printed(plan_tables(made, energy_fairness(made), 5, 145), 145)

@@ -42,7 +42,7 @@ def said(results: xr.Dataset, *overrides: str, preset: str = "paper-literal") ->
 
 def test_every_reading_has_its_sentence(results):
     overwritten, zero, noise, fluctuating = said(results)
-    assert "noise of all 9 rounds adds up in it, to a std of 0.150 per parameter, 3.0 times" in overwritten
+    assert "noise of all 9 rounds adds up in it. It reaches a std of 0.150 per parameter, 3.0 times" in overwritten
     assert said(results.assign(test_accuracy=np.nan * results["test_accuracy"]))[0].endswith("one release.")
     assert "is 0.200 at the end, and was 0.800 at best, in round 3" in overwritten
     error = results.rename(test_accuracy="test_rmse")  # of a model that predicts numbers: the least is best
@@ -62,7 +62,7 @@ def test_a_sentence_follows_its_setting_and_its_number(results):
     assert [line.split(":")[0] for line in said(quiet)] == [
         "no_privacy",
         "The sensitivity differs from round to "
-        + ("round, and with it the least noise in a copy. A sensitivity is a bound over all data that there could be"),
+        + ("round, and with it the least noise in a copy. A sensitivity has to be a bound over all possible data"),
     ]
     louder = results.assign(noise_std=2.0 * results["noise_std"])
     assert "std of 0.300 per parameter" in said(louder)[0]

@@ -68,7 +68,7 @@ def test_one_that_fails_is_left_out_with_a_warning_and_the_others_go_on(tmp_path
     broken = Broken()
     order = Order.checked(SCENARIO, "proposed", 0, 3)
     run(order, tmp_path / "run", "test", follow=lambda training: CallbackCalls([broken], training, said.append))
-    assert len(said) == 1 and said[0].endswith("it is not called again for it, and training goes on")
+    assert len(said) == 1 and said[0].endswith("it is not called again for it, and training continues")
     with fairwave.open_run(tmp_path / "run") as opened:
         np.testing.assert_array_equal(opened.results["loss"].values, results["loss"].values)
 

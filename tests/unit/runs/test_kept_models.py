@@ -156,9 +156,7 @@ def test_a_run_that_began_with_a_file_resumes_to_the_same_result_and_with_no_oth
     run(order(init_from=path, rounds=1), tmp_path / "broken", "test")
     moved = tmp_path / "moved.npz"
     path.rename(moved)
-    with pytest.raises(
-        StoreError, match=r"first.npz: is gone, and the run began with that model; bring it back, or gi"
-    ):
+    with pytest.raises(StoreError, match=r"first.npz: is gone, and the run began with that model; restore it, or gi"):
         resumed = order(init_from=moved, rounds=2).init_from
         assert resumed is not None
         Experiment(Order(order().scenario, ("proposed",), (0,), 2, type(resumed)(str(path), resumed.digest)))

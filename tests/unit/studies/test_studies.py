@@ -82,7 +82,7 @@ def answer(loss: float, energy: float, own_loss: float = 1.0, own_energy: float 
         (answer(0.9, 0.2), True, "it does for lazy (-10.0 % loss, +20.0 % saved)"),
         (answer(0.9, 0.2, own_energy=0.2), False, "but not than its honest self: lazy"),
         (answer(1.003, 0.2), False, "Nearly as good a model for 5% less energy or more has: lazy"),
-        (answer(float("nan"), float("nan")), False, "Nothing is known of: lazy"),
+        (answer(float("nan"), float("nan")), False, "There is no result for: lazy"),
     ],
 )
 def test_the_verdict_comes_first_and_leaves_nothing_out(tmp_path, found, pays, said):

@@ -44,8 +44,8 @@ class DeviceLevel(PrivacyMode):
     scores_devices: ClassVar[bool] = False
     access_point: ClassVar[Trust | None] = "trusted"
     adversary: ClassVar[str] = (
-        "Access point: trusted. It hears every update as it is: a curious one learns all that updates tell, and a "
-        "malicious one could also leave the noise out or pass updates on."
+        "Access point: trusted. It receives every update without noise. A curious access point learns "
+        "everything that updates reveal, and a malicious one could also omit the noise or pass updates on."
     )
     uncovered: ClassVar[frozenset[Source]] = PrivacyMode.uncovered | {Source.UPDATES}
 
@@ -148,16 +148,16 @@ class DeviceLevel(PrivacyMode):
             "Protected: all data of one device, over the whole run, against the other devices, any coalition of them, "
             "and the public.",
             self.adversary,
-            "Adjacent: a device's updates are there, or zero; that it takes part is public.",
-            f"How: each update is clipped to {privacy.clip_norm:g}, and noise of {privacy.noise_multiplier:g} times "
-            "what one update can change of their mean is added to the access point's own model, from which the next "
-            "round starts. No deviation is told, and everybody gets the same copy.",
+            "Adjacent: a device's updates are there, or they are zero. It is public that the device takes part.",
+            f"How: each update is clipped to {privacy.clip_norm:g}. Noise of {privacy.noise_multiplier:g} times "
+            "what one update can change of their mean is added to the access point's own model, from which the "
+            "next round starts. No device learns its deviation, and all devices get the same copy.",
             about_budget(privacy, "Rounds in which a device was heard are counted"),
             about_noise_source(privacy),
             *about_rounding(
                 scenario,
-                "A rounded update may be longer than the one that was computed: the access point clips what it has "
-                "received, so that what one device can change is the clip length as before.",
+                "A rounded update may be longer than the one that was computed. The access point clips what it has "
+                "received, so one device can still change no more than the clip length.",
             ),
             NOT_COVERED,
         ]

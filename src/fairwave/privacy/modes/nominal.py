@@ -27,8 +27,8 @@ class Nominal(PrivacyMode):
     proves: ClassVar[bool] = False
     unit: ClassVar[str] = "nothing"
     adversary: ClassVar[str] = (
-        "Access point: nothing is proved against it or anybody else. Already a curious one hears exchanged gradients "
-        "without noise and updates whose sensitivity nothing bounds."
+        "Access point: nothing is proved against it or anybody else. Even a curious access point receives "
+        "exchanged gradients without noise, and updates whose sensitivity nothing bounds."
     )
     uncovered: ClassVar[frozenset[Source]] = frozenset(Source) - {Source.SCENARIO}
 
@@ -83,8 +83,8 @@ class Nominal(PrivacyMode):
     def conclusion(self) -> str:
         """That no guarantee may be quoted."""
         return (
-            "You may not quote a privacy guarantee for privacy.mode 'paper': the noise follows the paper's nominal "
-            "sensitivity, which nothing in training enforces, and gradients, where they are exchanged, reach the "
+            "You may not quote a privacy guarantee for privacy.mode 'paper'. The noise follows the paper's "
+            "nominal sensitivity, which nothing in training enforces. Gradients, if they are exchanged, reach the "
             "access point without noise."
         )
 
@@ -97,7 +97,8 @@ class Nominal(PrivacyMode):
         budget = scenario.privacy
         at = f"at delta {budget.delta:g}"
         lines = [
-            f"If {budget.sensitivity:g} were a true bound, the noise that copies had would come to, over all rounds:"
+            f"If {budget.sensitivity:g} were a true bound, the noise in the copies would add up to the following "
+            "over all rounds:"
         ]
         for scheme, total in nominal.items():
             lines += [

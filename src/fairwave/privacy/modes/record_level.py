@@ -45,10 +45,10 @@ class RecordLevel(PrivacyMode):
     counts_steps: ClassVar[bool] = True
     access_point: ClassVar[Trust | None] = "malicious"
     adversary: ClassVar[str] = (
-        "Access point: may be malicious as far as messages go. Whatever copy it sends, a device clips each record's "
-        "gradient, adds its own noise and counts its own steps, or refuses. In a deployment the access point also "
-        "ships the app that devices run, and a malicious app could leave out clipping or noise: whoever supplies the "
-        "code is trusted."
+        "Access point: may be malicious as far as messages are concerned. Whatever copy it sends, a device "
+        "clips each record's gradient, adds its own noise and counts its own steps, or refuses. In a "
+        "deployment the access point also delivers the app that devices run. A malicious app could omit "
+        "clipping or noise, so whoever supplies the code is trusted."
     )
 
     def obstacles(self, scenario: Scenario) -> Iterator[str]:
@@ -169,19 +169,19 @@ class RecordLevel(PrivacyMode):
             "Protected: each training record of each device, over the whole run, against the access point, every "
             "device, any coalition of them, and the public.",
             self.adversary,
-            "Adjacent: a record is there, or its place is empty (one is added or removed, and how many a device holds "
-            "is public); replacing one by another is two such changes.",
-            f"How: in every local step a record enters the batch with the probability told, independently of all "
-            f"others; its gradient is clipped to {privacy.clip_norm:g}, and noise of {privacy.noise_multiplier:g} "
-            f"times that is added to the sum. All else is computed from such sums.{exchanged}",
-            "Steps are counted per device: whoever computes more spends more. Records are disjoint, so that the run "
-            "costs what its most exposed device spends.",
+            "Adjacent: a record is there, or its place is empty (one is added or removed, and how many a device "
+            "holds is public). Replacing one record by another is two such changes.",
+            "How: in every local step a record enters the batch with the stated probability, independently of all "
+            f"others. Its gradient is clipped to {privacy.clip_norm:g}, and noise of {privacy.noise_multiplier:g} "
+            f"times that is added to the sum. Everything else is computed from such sums.{exchanged}",
+            "Steps are counted per device, and a device that computes more spends more. Records are disjoint, so "
+            "the run costs what its most exposed device spends.",
             about_budget(privacy, "How many steps a device makes follows from its channels and from earlier messages"),
             about_noise_source(privacy),
             *about_rounding(
                 scenario,
-                "The rounding and its step depend on noised values and on random numbers of their own, and on records "
-                "in no other way: it is post-processing, which costs nothing.",
+                "The rounding and its step size depend on noised values and on separate random numbers, and on "
+                "records in no other way. It is post-processing, which costs nothing.",
             ),
             NOT_COVERED,
         ]

@@ -10,14 +10,15 @@ from fairwave.scenario.parameters import Scenario
 from fairwave.scenario.privacy_parameters import Privacy
 
 NOT_COVERED = (
-    "Not covered: how many records a device holds, when messages are sent and how long computing takes, settings that "
-    "were chosen by looking at the same data, who holds which records where that follows from their labels, and the "
-    "losses, accuracies and membership inference that a simulation logs. Schemes and seeds are alternatives on the "
-    "same data: each costs what is told, and publishing several adds up to the row for everything in the folder."
+    "Not covered: how many records a device holds, when messages are sent and how long computing takes, "
+    "settings that were chosen by looking at the same data, who holds which records if that follows from "
+    "their labels, and the losses, accuracies and membership inference that a simulation logs. Schemes "
+    "and seeds are alternatives on the same data. Each costs what is reported for it, and publishing "
+    "several adds up to the row for everything in the folder."
 )
 CONCLUSION = (
-    "What is proved is said under Privacy, with what it does not cover; membership inference that fails proves "
-    "nothing beyond it."
+    "The section Privacy says what is proved and what is not covered. Membership inference that fails "
+    "proves nothing more."
 )
 
 
@@ -48,13 +49,13 @@ def about_budget(privacy: Privacy, how: str) -> str:
     """What was fixed beforehand, told apart from what was realised."""
     if privacy.max_epsilon is None:
         return (
-            f"Realised (the odometer): the totals in the table. {how}; no budget was fixed beforehand (there is no "
-            "privacy filter), so quote the largest total that it could have reached."
+            f"Realised (the odometer): the totals in the table. {how}. No budget was fixed in advance (there is no "
+            "privacy filter), so quote the largest total that the run could have reached."
         )
     return (
-        f"Fixed beforehand (the privacy filter), and what may be quoted: epsilon {privacy.max_epsilon:g} at delta "
-        f"{privacy.delta:g}; a device stops before it would exceed it. Realised (the odometer): the totals in the "
-        f"table. {how}."
+        f"Fixed in advance (the privacy filter), and what may be quoted: epsilon {privacy.max_epsilon:g} at "
+        f"delta {privacy.delta:g}. A device stops before it would exceed this. Realised (the odometer): the "
+        f"totals in the table. {how}."
     )
 
 
@@ -66,8 +67,8 @@ def about_noise_source(privacy: Privacy) -> str:
             "training proves with privacy.noise_source 'hardened' or 'exact'. A simulation itself protects nobody."
         )
     return (
-        f"Noise and batches came from the source '{privacy.noise_source}'. Lengths and sums are in double precision; a "
-        "margin of 1e-6 of the clip length, a thousand times what they round, is kept for rounding."
+        f"Noise and batches came from the source '{privacy.noise_source}'. Lengths and sums are in double "
+        "precision. A margin of 1e-6 of the clip length, a thousand times their rounding, is kept."
     )
 
 
