@@ -112,32 +112,16 @@ def law_of(model: type[BaseModel]) -> str:
 def _key(name: str, field: FieldInfo) -> Key:
     limit = _limit(field)
     unit = limit.dimension.unit if limit else ""
-    meaning = " ".join((field.description or _plain_meaning(name)).split())
+    meaning = _meaning(name, field)
     reach = _sentence(limit.describe()) if limit else _choices(field.annotation)
     return Key(name, _kind(field, limit), unit, _default(field), reach, meaning)
 
 
-def _plain_meaning(name: str) -> str:
-    """The meaning of the few keys whose names say it: laws and their parameters."""
-    said = {
-        "law": "The name of the law.",
-        "file": "CSV or Parquet file, relative to the scenario file.",
-        "column": "Column of that file.",
-        "near_m": "Smallest distance from the access point.",
-        "far_m": "Largest distance from the access point.",
-        "distance_m": "Distance from the access point, one per device.",
-        "radius_m": "Outer radius of the ring.",
-        "min_distance_m": "Inner radius of the ring.",
-        "max_speed_m_per_s": "Largest speed; each device draws its own below it.",
-        "alpha": "Concentration of the Dirichlet distribution; the smaller, the more uneven.",
-        "per_device": "Shards that each device gets.",
-        "scale": "Scale of the amplitude.",
-        "k_factor": "Power of the line of sight over the scattered power.",
-        "shape": "Shape of the distribution; 1 is Rayleigh fading, larger values fade less.",
-    }
-    if name not in said:
+def _meaning(name: str, field: FieldInfo) -> str:
+    """What the docstring below the field says."""
+    if not field.description:
         raise KeyError(f"scenario key '{name}' has no description; add a docstring below the field")
-    return said[name]
+    return " ".join(field.description.split())
 
 
 def _limit(field: FieldInfo) -> Limit | None:

@@ -20,7 +20,7 @@ from fairwave.wireless.clarke import Field, scattered_field
 
 
 class NoFading(FadingLaw):
-    """The channel is its path loss."""
+    """There is no fading: the channel is its path loss."""
 
     name: ClassVar[str] = "none"
     law: Literal["none"]
@@ -47,7 +47,7 @@ class _Scattered(FadingLaw):
 
 
 class Rayleigh(_Scattered):
-    """No line of sight: the power gain is exponential."""
+    """There is no line of sight, and the power gain is exponential."""
 
     name: ClassVar[str] = "rayleigh"
     scattered: ClassVar[bool] = True
@@ -64,7 +64,7 @@ class Rayleigh(_Scattered):
 
 
 class Rician(_Scattered):
-    """A line of sight `k_factor` times as strong as the scattered rest."""
+    """There is a line of sight, which is `k_factor` times as strong as the scattered rest."""
 
     name: ClassVar[str] = "rician"
     scattered: ClassVar[bool] = True
@@ -85,7 +85,7 @@ class Rician(_Scattered):
 
 
 class Nakagami(_Scattered):
-    """Milder (shape > 1) or harsher (shape < 1) than Rayleigh; the power gain is a gamma variable."""
+    """Fading is milder (shape > 1) or harsher (shape < 1) than Rayleigh's, and the power gain is a gamma variable."""
 
     name: ClassVar[str] = "nakagami"
     law: Literal["nakagami"]

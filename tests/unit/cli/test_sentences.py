@@ -20,6 +20,7 @@ from fairwave import extensions
 from fairwave.cli.main import app
 from fairwave.registry import Registry
 from fairwave.scenario.group import Group
+from fairwave.scenario.loading import preset_names, preset_summary
 from fairwave.scenario.parameters import Scenario
 
 VERBS = frozenset(
@@ -123,7 +124,7 @@ def help_texts() -> Iterator[tuple[str, str]]:
 
 def tables(group: type[Group] = Group) -> Iterator[type[Group]]:
     """Every table of a scenario that comes with the package, laws included."""
-    for law in extensions.FADING.values():
+    for law in extensions.FADING.values():  # loads their modules
         assert issubclass(law, Group)
     for inner in group.__subclasses__():
         if inner.__module__.startswith("fairwave."):
@@ -144,6 +145,10 @@ def summaries() -> Iterator[tuple[str, str]]:
                 summary = getattr(registry[name], "summary", None)
                 if isinstance(summary, str):
                     yield f"{registry.kind} {name}", summary
+    for name, law in extensions.FADING.items():
+        yield f"fading law {name}", inspect.cleandoc(law.__doc__ or "")
+    for name in preset_names():
+        yield f"preset {name}", preset_summary(name)
 
 
 @pytest.mark.parametrize("texts", [help_texts, meanings, summaries])
@@ -161,7 +166,17 @@ def test_nothing_is_overlooked():
             assert {f"{group.__name__}.{key}" for key in group.model_fields} <= explained, name
     assert {"Rician.k_factor", "Radial.near_m", "Processor.clock_hz", "Column.column"} <= explained
     kinds = {where.rsplit(" ", 1)[0] for where, _ in summaries()}
-    assert {"scheme", "policy", "behaviour", "defence", "aggregator", "model", "data set"} <= kinds
+    assert {
+        "scheme",
+        "policy",
+        "behaviour",
+        "defence",
+        "aggregator",
+        "model",
+        "data set",
+        "fading law",
+        "preset",
+    } <= kinds
     assert {"fairwave run --rounds", "fairwave study attacks --share", "fairwave device check endpoint"} <= {
         where for where, _ in help_texts()
     }
