@@ -328,19 +328,13 @@ class Devices:
         """What devices remember: the effort that their deviation tells, their models, their used energy."""
         utility, plan = self._scenario.utility, plans.plan
         observed = upload.delivered if self._access_point.rules.mode.scores_devices else self._nobody
-        compute_energy_j = plan.compute_energy_j
+        compute_energy_j, learning = plan.compute_energy_j, participants.own.index
         if states.on_the_way is not None and concluded.late is not None:  # they learn from what they did then
-            scored_late = concluded.late.age > 0
+            scored_late, learning = concluded.late.age > 0, self._indices
             then_j = observed_energy_j(states.on_the_way, scored_late.size)
             observed, compute_energy_j = observed | scored_late, jnp.where(scored_late, then_j, compute_energy_j)
-        effort = _fitted(
-            utility.effort_fit,
-            utility.effort_ridge,
-            states.effort,
-            compute_energy_j,
-            concluded.server.deviation,
-            observed,
-        )
+        seen = (compute_energy_j, concluded.server.deviation, observed)
+        effort = _fitted(utility.effort_fit, utility.effort_ridge, learning, states.effort, seen)
         personal = states.personal_models
         if personal is not None:
             chosen = participants.own.index
@@ -451,17 +445,22 @@ def _planned(
 def _fitted(
     strategy: Strategy,
     ridge: float,
+    learning: Int[Array, " learning"],
     memory: EffortMemory,
-    compute_energy_j: PerDevice,
-    deviation: PerDevice,
-    observed: FlagPerDevice,
+    seen: tuple[PerDevice, PerDevice, FlagPerDevice],
 ) -> EffortMemory:
-    """Every device's effort estimate after it received its deviation."""
+    """Every device's effort estimate after the round.
 
-    def one(own: EffortMemory, spent_j: Scalar, received: Scalar, seen: Flag) -> EffortMemory:
-        return fit_effort(strategy, own, spent_j, received, observed=seen, ridge=ridge)
+    Only the devices in `learning` may have a new one. `seen` is the energy that each device spent on computing, the
+    deviation that it received, and whether it received one for this energy.
+    """
 
-    return jax.vmap(one)(memory, compute_energy_j, deviation, observed)
+    def one(own: EffortMemory, spent_j: Scalar, received: Scalar, observed: Flag) -> EffortMemory:
+        return fit_effort(strategy, own, spent_j, received, observed=observed, ridge=ridge)
+
+    theirs = jax.vmap(one)(*jax.tree.map(lambda leaf: leaf[learning], (memory, *seen)))
+    fitted: EffortMemory = jax.tree.map(lambda all_, new: all_.at[learning].set(new), memory, theirs)
+    return fitted
 
 
 @program(static_argnums=(0, 1))

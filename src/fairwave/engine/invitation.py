@@ -54,7 +54,8 @@ def draw_participants(
         chosen = devices
     else:
         line = jax.random.permutation(round_key(root, round_index, Stream.PARTICIPATION), devices)
-        line = line[jnp.argsort(~there[line], stable=True)]  # the absent go to its end
+        if presence is not None:
+            line = line[jnp.argsort(~there[line], stable=True)]  # the absent go to its end
         chosen = jnp.sort(line[:num_participants])
     participating = jnp.zeros(num_devices, bool).at[chosen].set(True) & there
     late = participating & straggle(num_devices, straggler_probability, root, round_index)
@@ -65,6 +66,8 @@ def draw_participants(
 @program(static_argnums=(0, 1))
 def straggle(num_devices: int, straggler_probability: float, root: Key, round_index: Count) -> FlagPerDevice:
     """A mask of the devices that are not ready by the deadline of a round, if they are at work in it."""
+    if straggler_probability == 0.0:
+        return jnp.zeros(num_devices, bool)
     chance = jax.vmap(lambda index: jax.random.uniform(device_key(root, round_index, Stream.STRAGGLING, index)))(
         jnp.arange(num_devices)
     )

@@ -267,9 +267,27 @@ def copy_noise(root: Key, round_index: Count, noise_index: Count, size: int) -> 
 def made(models: Tree, root: Key, copy: CopyAddress) -> Tree:
     """One device's copy as a model."""
     flat, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[copy.place], models))
+    return unravel(_noised(root, copy, flat))
+
+
+@jax.custom_batching.custom_vmap
+def _noised(root: Key, copy: CopyAddress, flat: Params) -> Params:
+    """One device's model with the noise of its copy."""
 
     def noisy() -> Params:
         noise = copy_noise(root, copy.released, copy.noise_index, flat.size)
         return released_copy(flat, copy.std.astype(flat.dtype)[None], noise[None])[0]
 
-    return unravel(jax.lax.cond(copy.std > 0.0, noisy, lambda: flat))
+    return jax.lax.cond(copy.std > 0.0, noisy, lambda: flat)
+
+
+@_noised.def_vmap
+def _all_noised(
+    size: int, mapped: Any, root: Key, copies: CopyAddress, flat: Params | UpdatePerDevice
+) -> tuple[UpdatePerDevice, bool]:
+    """Many devices' models with their noise. Mapped as it is, the condition above would draw noise for nothing."""
+    axes = jax.tree.map(lambda each: 0 if each else None, mapped)
+    together = jax.vmap(_noised.fun, in_axes=axes, axis_size=size)
+    same = jax.vmap(lambda root, copy, one: one, in_axes=axes, axis_size=size)
+    given = (root, copies, flat)
+    return jax.lax.cond(jnp.any(copies.std > 0.0), together, same, *given), True
