@@ -26,6 +26,7 @@ import numpy as np
 
 import fairwave
 from fairwave.engine.round_record import FROM_PLAN, PER_DEVICE, Arrays
+from fairwave.runs.finished_round import FinishedRound
 from fairwave.runs.history import Session
 from fairwave.runs.order import Order, Track
 from fairwave.runs.store import RunStore
@@ -67,7 +68,7 @@ def _write_both(watched: RunStore, alone: RunStore) -> list[tuple[float, float]]
         seconds = {}
         for store in (watched, alone) if number % 2 else (alone, watched):
             begin = time.perf_counter()
-            store.append(TRACK, number, arrays, [], state, ended=None)
+            store.append(TRACK, [FinishedRound(number, arrays, [])], state)
             seconds[store] = time.perf_counter() - begin
         took.append((seconds[watched], seconds[alone]))
     return took

@@ -17,6 +17,7 @@ from fairwave.extensions import SCHEMES
 from fairwave.privacy.ledger import Ledgers, RoundMessages
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.report.privacy_statement import StatedRun, statement
+from fairwave.runs.finished_round import FinishedRound
 from fairwave.runs.history import Session
 from fairwave.runs.order import Order, Track
 from fairwave.runs.store import RunStore
@@ -103,7 +104,7 @@ def stored(folder: Path, run: StatedRun) -> Path:
         store.begin(Track(*track), bytes(32), {"samples": run.counts[track[1]][:, None]})
         for number in range(rounds):
             events = [event for at, event in ledger if at == number]
-            store.append(Track(*track), number, empty, events, b"state", ended=None)
+            store.append(Track(*track), [FinishedRound(number, empty, events)], b"state")
     store.close()
     return folder
 

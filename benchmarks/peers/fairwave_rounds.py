@@ -87,7 +87,7 @@ class Gate:
         self._condition, self._until, self._closed = threading.Condition(), 1, False
 
     def __enter__(self) -> None:
-        self._compute = compute = SimulatedCell.round
+        self._compute, self._begin = compute, begin = SimulatedCell.round, SimulatedCell.begin_next
 
         def in_turn(cell: SimulatedCell, state: State, number: int) -> tuple[State, RoundRecord]:
             with self._condition:
@@ -96,10 +96,15 @@ class Gate:
                 raise Enough
             return compute(cell, state, number)
 
-        SimulatedCell.round = in_turn
+        def early_in_turn(
+            cell: SimulatedCell, before: State, state: State, number: int
+        ) -> tuple[State, RoundRecord] | None:
+            return begin(cell, before, state, number) if number < self._until else None
+
+        SimulatedCell.round, SimulatedCell.begin_next = in_turn, early_in_turn
 
     def __exit__(self, *rest: object) -> None:
-        SimulatedCell.round = self._compute
+        SimulatedCell.round, SimulatedCell.begin_next = self._compute, self._begin
 
     def open(self, until: int | None) -> None:
         """Up to that many rounds; None ends all."""

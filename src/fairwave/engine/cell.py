@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 
 from fairwave.data.as_held import as_held
@@ -25,6 +26,9 @@ from fairwave.learning.model import Model, Tree
 from fairwave.scenario.parameters import Scenario
 from fairwave.schemes.scheme import Scheme
 
+LIGHT_ROUND = 64 << 20
+"""Bytes of all participants' updates up to which a round may begin while the one before is still computed."""
+
 
 class SimulatedCell:
     """A scenario and a scheme made ready to run."""
@@ -41,6 +45,7 @@ class SimulatedCell:
     ) -> None:
         """`first_model` has the parameters to begin with; left out, the scenario draws them."""
         self.scenario, self._execution = scenario, execution
+        self._steps = execution.for_steps(scenario.learning.num_parameters(), scenario.learning.batch_size)
         holdings = holdings_of(scenario, data.train_labels, data.users)
         data = as_held(scenario, data, holdings)
         test, adversaries = (data.test_inputs, data.test_labels), scenario.cheating.adversaries
@@ -92,6 +97,23 @@ class SimulatedCell:
             if copies is not state.server.copies:
                 state = State(dataclasses.replace(state.server, copies=copies), state.devices)
             return run_round(self, state, jnp.asarray(round_index))
+
+    def begin_next(self, before: State, state: State, round_index: int) -> tuple[State, RoundRecord] | None:
+        """Begin a round while the one before it is still computed; None where that has to be finished first.
+
+        `before` is the state in which the round before began, and `state` the one that it leads to.
+        """
+        if not self._overlaps(before) or not before.server.copies.has_room(2):
+            return None
+        with training_precision():
+            return run_round(self, state, jnp.asarray(round_index))
+
+    def _overlaps(self, state: State) -> bool:
+        """Whether two rounds may be computed at once: where the host does not compute, and both fit into memory."""
+        if self.witness is not None or self._steps.form_here() != "vectorised":
+            return False
+        model: int = sum(leaf.nbytes for leaf in jax.tree.leaves(state.server.global_params))
+        return model * (self.scenario.cell.participants or self.scenario.cell.num_devices) <= LIGHT_ROUND
 
     def copies(self, state: State) -> Tree:
         """Every device's copy as a model, with a leading device axis."""

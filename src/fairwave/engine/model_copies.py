@@ -75,6 +75,10 @@ class Copies(eqx.Module):
         """The same copies, with place for one more model."""
 
     @abc.abstractmethod
+    def has_room(self, models: int) -> bool:
+        """Whether there is place for that many more models."""
+
+    @abc.abstractmethod
     def compact(self) -> Copies:
         """The same copies as they are stored in a checkpoint: equal copies give equal arrays."""
 
@@ -127,6 +131,10 @@ class StoredCopies(Copies):
     def with_room(self) -> StoredCopies:
         """There is always room."""
         return self
+
+    def has_room(self, models: int) -> bool:
+        """There is always room."""
+        return True
 
     def compact(self) -> StoredCopies:
         """They are as compact as can be."""
@@ -209,10 +217,19 @@ class AddressedCopies(Copies):
 
     def with_room(self) -> AddressedCopies:
         """With place for one more model."""
-        held, places = np.unique(np.asarray(self.each.place)).size, _first_places(self.each.place.size)
+        held, places = self._held, _first_places(self.each.place.size)
         while places <= held:
             places *= 2
         return self if places <= self.places else self.resized(places)
+
+    def has_room(self, models: int) -> bool:
+        """Whether there is place for that many more models."""
+        return self._held + models <= self.places
+
+    @property
+    def _held(self) -> int:
+        """Models that somebody has a copy of."""
+        return np.unique(np.asarray(self.each.place)).size
 
     def resized(self, places: int) -> AddressedCopies:
         """With that many places for models, the first of which stay."""
@@ -278,7 +295,8 @@ def _noised(root: Key, copy: CopyAddress, flat: Params) -> Params:
         noise = copy_noise(root, copy.released, copy.noise_index, flat.size)
         return released_copy(flat, copy.std.astype(flat.dtype)[None], noise[None])[0]
 
-    return jax.lax.cond(copy.std > 0.0, noisy, lambda: flat)
+    either: Params = jax.lax.cond(copy.std > 0.0, noisy, lambda: flat)
+    return either
 
 
 @_noised.def_vmap

@@ -29,6 +29,7 @@ from fairwave.learning.named_arrays import NamedArrays, named_arrays
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.private_files import replace_file
 from fairwave.runs.database import damaged, locked, writing
+from fairwave.runs.finished_round import FinishedRound
 from fairwave.runs.folder import (
     DEVICES,
     FEDERATION,
@@ -182,7 +183,7 @@ class ServerRun:
             replace_file(model, _as_npz(named_arrays(server.global_params)))
         state = pack_state(server)
         kept = kept_part(state) if keeps(self._agreement.order.scenario.run.keep_models, number) else None
-        self.store.append(track, number, arrays, releases, state, ended=ended, spans=rows_of(state), kept=kept)
+        self.store.append(track, [FinishedRound(number, arrays, releases, ended, kept)], state, rows_of(state))
         unfinished_file(self.folder, track).unlink(missing_ok=True)
 
     def log(self, event: str, **details: object) -> None:

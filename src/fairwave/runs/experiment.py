@@ -139,17 +139,21 @@ def run_rounds(
     cell: SimulatedCell, num_rounds: int, state: State | None = None, first: int = 0
 ) -> Iterator[CompletedRound]:
     """Rounds from `first` on, until the last, the target, or nobody can take part. Every plan is certified."""
-    current = cell.start() if state is None else state
+    before = cell.start() if state is None else state
     if first < num_rounds:
-        cell.compile_ahead(current)
+        cell.compile_ahead(before)
+    begun = None
     for round_index in range(first, num_rounds):
-        current, record = cell.round(current, round_index)
+        current, record = cell.round(before, round_index) if begun is None else begun
+        # The next round is computed while this one is looked at; should this be the last, nobody looks at the next.
+        begun = cell.begin_next(before, current, round_index + 1) if round_index + 1 < num_rounds else None
         record = jax.device_get(record)
         certify_plans(record.plan, f"{cell.access_point.rules.scheme.name}, round {round_index + 1}, ")
         ended = cell.end_reason(current, record, round_index + 1)
         yield CompletedRound(round_index, current, record, ended)
         if ended is not None:
             return
+        before = current
 
 
 def check_layers(scenario: Scenario, data: sources.DataSet) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import jax
 
 from fairwave.engine.cell import SimulatedCell
 from fairwave.engine.device_map import BEST_HERE, Execution
 from fairwave.engine.round_record import TEST_RMSE, as_arrays, ledger_events, mean_of_participants
+from fairwave.engine.state import State
 from fairwave.errors import StoreError
 from fairwave.plugins import load_plugins
 from fairwave.privacy.modes.mode import mode_of
@@ -18,6 +21,7 @@ from fairwave.runs.background import in_background
 from fairwave.runs.database import locked
 from fairwave.runs.energy_so_far import EnergySoFar
 from fairwave.runs.experiment import CompletedRound, Experiment, run_rounds
+from fairwave.runs.finished_round import FinishedRound
 from fairwave.runs.folder import holds_run, is_federation, last_command, make_folder, planned, refuse_federation
 from fairwave.runs.history import session_now
 from fairwave.runs.hosts import TrackAssignment, announce
@@ -54,6 +58,10 @@ class TrackProgress:
 
 
 Watch = Callable[[TrackProgress], None]
+STORED_EVERY_S = 0.05
+"""Rounds that take less are stored together; each has a transaction of its own otherwise."""
+MOST_WAITING, WAITING_BYTES = 32, 64 << 20
+"""Finished rounds, and bytes of their states, that may be in memory until they are stored."""
 
 
 def run(
@@ -163,35 +171,49 @@ def _run_track(store: RunStore, experiment: Experiment, track: Track, watch: Wat
     order, cell = store.order, experiment.cell(track)
     store.begin(track, experiment.fingerprint(cell), experiment.layout(cell))
     first, checkpoint = store.summary(track).rounds, store.checkpoint(track)
-    state = None if checkpoint is None else unpack_state(checkpoint, like=cell.start())
     announce(TrackAssignment(track, first, order.rounds, checkpoint))
+    state = cell.start() if checkpoint is None else unpack_state(checkpoint, like=cell.start())
     energy = EnergySoFar(order.scenario.cell.num_devices)
     for stored in store.records(track):
         energy.add(stored)
     watch(TrackProgress(track, first))
     training = Training(track.scheme, track.seed, order.rounds, first, cell.scenario, store.folder)
-    with followed(follow(training)) as calls, in_background() as hand_over:
-        for done in run_rounds(cell, order.rounds, state, first):
-            calls.ended = done.ended
-            hand_over(functools.partial(_keep, store, track, cell, done, energy, watch, calls))
+    with followed(follow(training)) as calls:
+        keep = functools.partial(_keep, store, track, cell, energy, watch, calls)
+        with in_background(keep, most=_may_wait(state), pause_s=STORED_EVERY_S) as hand_over:
+            for done in run_rounds(cell, order.rounds, state, first):
+                calls.ended = done.ended
+                hand_over(done)
+
+
+def _may_wait(state: State) -> int:
+    """How many finished rounds with such a state may be in memory until they are stored."""
+    state_bytes: int = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+    return max(1, min(MOST_WAITING, WAITING_BYTES // state_bytes))
 
 
 def _keep(
     store: RunStore,
     track: Track,
     cell: SimulatedCell,
-    done: CompletedRound,
     energy: EnergySoFar,
     watch: Watch,
     calls: CallbackCalls,
+    rounds: Sequence[CompletedRound],
 ) -> None:
-    """Store one round, and say so."""
-    arrays, events = as_arrays(done.record), ledger_events(cell.access_point, done.record, done.round_index)
-    state = pack_state(done.state)
-    kept = kept_part(state) if keeps(cell.scenario.run.keep_models, done.round_index) else None
-    store.append(track, done.round_index, arrays, events, state, ended=done.ended, spans=rows_of(state), kept=kept)
-    energy.add(arrays)
-    loss, accuracy = mean_of_participants(arrays["loss"]), float(arrays["test_accuracy"])
-    rmse = float(arrays[TEST_RMSE]) if TEST_RMSE in arrays else None
-    watch(TrackProgress(track, done.round_index + 1, loss, accuracy, energy.std_j(), rmse))
-    calls.round(round_values(arrays, done.round_index + 1, mode_of(cell.scenario.privacy)))
+    """Store rounds, and say so."""
+    mode, finished = mode_of(cell.scenario.privacy), []
+    for done in rounds:
+        kept = None
+        if keeps(cell.scenario.run.keep_models, done.round_index):
+            kept = kept_part(pack_state(done.state))
+        events = ledger_events(cell.access_point, done.record, done.round_index)
+        finished.append(FinishedRound(done.round_index, as_arrays(done.record), events, done.ended, kept))
+    last = pack_state(rounds[-1].state)
+    store.append(track, finished, last, rows_of(last))
+    for one in finished:
+        energy.add(one.arrays)
+        loss, accuracy = mean_of_participants(one.arrays["loss"]), float(one.arrays["test_accuracy"])
+        rmse = float(one.arrays[TEST_RMSE]) if TEST_RMSE in one.arrays else None
+        watch(TrackProgress(track, one.number + 1, loss, accuracy, energy.std_j(), rmse))
+        calls.round(round_values(one.arrays, one.number + 1, mode))

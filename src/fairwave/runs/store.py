@@ -1,4 +1,4 @@
-"""A run on disk: one SQLite file, one transaction per round with its metrics, ledger events and checkpoint.
+"""A run on disk: one SQLite file, whose transactions add rounds whole: metrics, ledger events, and the last checkpoint.
 
 Each round's digest covers its content and the digest of the round before, from the run's own description on, and the
 checkpoint's covers the round it stands on. Of a checkpoint, only what has changed is written. Whatever is read has been
@@ -18,26 +18,25 @@ from typing import Any
 from pydantic import ValidationError
 
 from fairwave.engine.end_reasons import EndReason
-from fairwave.engine.round_record import Arrays, mean_of_participants
+from fairwave.engine.round_record import Arrays
 from fairwave.errors import StoreError
 from fairwave.privacy.ledger import Ledgers, ReleaseEvent
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.private_files import as_private_as_its_folder
 from fairwave.registry import Origin
 from fairwave.runs.database import FILE, TABLES, check, connect, damaged, failures
-from fairwave.runs.digests import part_digest
+from fairwave.runs.finished_round import FinishedRound, insert_parts, insert_round
 from fairwave.runs.history import Session
 from fairwave.runs.integrity import (
     description_digest,
     history_and_plugins,
-    round_digest,
     track_digest,
     verify,
 )
 from fairwave.runs.kept_models import kept_rounds, read_kept
 from fairwave.runs.migrations import FORMAT, migrated, readable
 from fairwave.runs.order import Order, Track
-from fairwave.runs.packing import event_of, event_row, pack, unpack
+from fairwave.runs.packing import event_of, pack, unpack
 from fairwave.runs.pieces import Span, keep_pieces, read_whole, taken_apart
 from fairwave.runs.plugin_check import plugins_of
 from fairwave.runs.salt import DATA, keyed, make_salt
@@ -53,8 +52,6 @@ KEYED = "fingerprints"
 """The entry in a run's description that is there if its fingerprints are keyed with the salt beside it."""
 INIT_FROM, INIT_DIGEST = "init_from", "init_from_digest"
 """The entries that are there if the run began with a model from a file: its place, and the digest of its parameters."""
-PART = 1 << 26
-"""Bytes of a checkpoint or of a kept model per row, far below SQLite's limit."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -229,59 +226,25 @@ class RunStore:
                     "INSERT INTO track VALUES (?, ?, ?, ?, ?)", (*track, fingerprint, content, digest)
                 )
 
-    def append(
-        self,
-        track: Track,
-        number: int,
-        arrays: Arrays,
-        releases: Sequence[ReleaseEvent],
-        state: bytes,
-        *,
-        ended: EndReason | None,
-        spans: Sequence[Span] = (),
-        kept: bytes | None = None,
-    ) -> None:
-        """Store one round whole: metrics, ledger events and the checkpoint to go on from.
+    def append(self, track: Track, rounds: Sequence[FinishedRound], state: bytes, spans: Sequence[Span] = ()) -> None:
+        """Store rounds that follow each other whole: metrics, ledger events, and the checkpoint after the last of them.
 
         `spans` are the parts of the state that may be the same as in the round before, and are then not written again.
-        `kept` is what stays of the state once later rounds are stored; None if nothing does.
         """
-        reason = None if ended is None else str(ended)
-        summary = (
-            mean_of_participants(arrays["loss"]),
-            float(arrays["global_loss"]),
-            float(arrays["test_accuracy"]),
-        )
-        content, events = pack(arrays), [event_row(event) for event in releases]
         rest, pieces = taken_apart(state, spans)
-        digest = round_digest(self._standing(track, number), number, content, (*summary, reason), events)
         with failures(self.path):
-            execute = self._connection.execute
-            execute("BEGIN IMMEDIATE")
+            self._connection.execute("BEGIN IMMEDIATE")
             try:
-                execute(
-                    "INSERT INTO round VALUES (?,?,?,?,?,?,?,?,?)",
-                    (*track, number, *summary, reason, content, digest),
-                )
-                for event in events:
-                    execute("INSERT INTO release VALUES (?,?,?,?,?,?,?,?,?)", (*track, number, *event))
+                for one in rounds:
+                    digest = insert_round(self._connection, track, one, self._standing(track, one.number))
                 keep_pieces(self._connection, track, pieces)
-                execute("DELETE FROM checkpoint WHERE scheme = ? AND seed = ?", track)
-                self._insert_parts("checkpoint", track, number, rest, digest)
-                if kept is not None:
-                    self._insert_parts("kept", track, number, kept, digest)
-                execute("COMMIT")
+                self._connection.execute("DELETE FROM checkpoint WHERE scheme = ? AND seed = ?", track)
+                insert_parts(self._connection, "checkpoint", track, rounds[-1].number, rest, digest)
+                self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
-                    execute("ROLLBACK")
+                    self._connection.execute("ROLLBACK")
                 raise
-
-    def _insert_parts(self, table: str, track: Track, number: int, content: bytes, standing: bytes) -> None:
-        """Write what stands on a round in rows that are small enough."""
-        for part, start in enumerate(range(0, len(content), PART)):
-            row = content[start : start + PART]
-            digest = part_digest(standing, part, len(content), row)
-            self._connection.execute(f"INSERT INTO {table} VALUES (?,?,?,?,?,?)", (*track, part, number, row, digest))
 
     def summary(self, track: Track) -> Summary:
         """How far a track is."""

@@ -14,6 +14,7 @@ import fairwave
 from fairwave.engine.end_reasons import EndReason
 from fairwave.errors import StoreError
 from fairwave.runs import migrations, store
+from fairwave.runs.finished_round import FinishedRound
 from fairwave.runs.history import session_now
 from fairwave.runs.integrity import description_digest, history_and_plugins
 from fairwave.runs.order import Track
@@ -83,7 +84,7 @@ def test_a_writer_migrates_the_file_and_goes_on_with_it(folder: Path):
     assert writer.checkpoint(track) == before
     assert before is not None
     writer.extend(dataclasses.replace(writer.order, rounds=9), session_now("test"))  # the scenario has more fields now
-    writer.append(track, 2, records[1], [], before, ended=None, spans=rows_of(before))
+    writer.append(track, [FinishedRound(2, records[1], [])], before, rows_of(before))
     writer.close()
     with sqlite3.connect(folder / "run.sqlite") as connection:
         assert connection.execute("SELECT value FROM run WHERE name = 'format'").fetchone() == (str(migrations.FORMAT),)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairwave
+from fairwave.runs.finished_round import FinishedRound
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import pack, rows_of
 from fairwave.runs.pieces import pieces_named, put_together, taken_apart
@@ -55,7 +56,7 @@ def test_only_what_has_changed_is_written(tmp_path: Path) -> None:
         copies[2 * number : 2 * number + 2] = draw.random((2, 8, PARAMETERS // 8), np.float32)
         copies[30:] = 0.0  # equal rows are one
         state = _state(number, copies)
-        store.append(TRACK, number, told, [], state, ended=None, spans=rows_of(state))
+        store.append(TRACK, [FinishedRound(number, told, [])], state, rows_of(state))
         assert store.checkpoint(TRACK) == state
         with sqlite3.connect(tmp_path / "a" / "run.sqlite") as reader:
             rows = dict(reader.execute("SELECT rowid, content FROM piece"))

@@ -20,8 +20,10 @@ import fairwave
 from fairwave.errors import OutputError, StoreError
 from fairwave.privacy.ledger import ReleaseEvent
 from fairwave.privacy.ledger import event as ledger_event
+from fairwave.runs import finished_round
 from fairwave.runs import store as store_module
 from fairwave.runs.database import FILE, LOCK, is_held, locked
+from fairwave.runs.finished_round import FinishedRound
 from fairwave.runs.folder import holds_run
 from fairwave.runs.history import Session
 from fairwave.runs.order import Order, Track
@@ -51,7 +53,7 @@ def filled(folder: Path, rounds: int = 4, state_bytes: int = 9_000) -> Path:
         for number in range(rounds):
             state = np.random.default_rng(number).bytes(state_bytes)
             spans = ((50, 3_000), (3_000, 6_000)) if state_bytes > 6_000 else ()
-            store.append(track, number, arrays(number), [event(number)], state, ended=None, spans=spans)
+            store.append(track, [FinishedRound(number, arrays(number), [event(number)])], state, spans)
     store.close()
     return folder
 
@@ -80,8 +82,18 @@ def test_what_is_written_comes_back(tmp_path: Path):
     assert store.summary(Track("priced", 7)).rounds == 0 and store.checkpoint(Track("priced", 7)) is None
 
 
+def test_rounds_that_are_stored_together_are_those_that_are_stored_one_by_one(tmp_path: Path):
+    one_by_one, together = filled(tmp_path / "a"), filled(tmp_path / "b", rounds=1)
+    store = RunStore(together, write=True)
+    later = [FinishedRound(number, arrays(number), [event(number)]) for number in (1, 2, 3)]
+    for track in TRACKS:
+        store.append(track, later, np.random.default_rng(3).bytes(9_000), ((50, 3_000), (3_000, 6_000)))
+    store.close()
+    assert content(together) == content(one_by_one)
+
+
 def test_a_large_checkpoint_is_split_and_joined(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(store_module, "PART", 1_000)
+    monkeypatch.setattr(finished_round, "PART", 1_000)
     assert RunStore(filled(tmp_path / "a")).checkpoint(TRACKS[0]) == np.random.default_rng(3).bytes(9_000)
 
 
@@ -205,7 +217,7 @@ def test_a_full_disk_keeps_all_stored_rounds(tmp_path: Path):
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(OutputError, match="free some space"):
-        store.append(TRACKS[0], 4, arrays(4), [event(4)], b"x" * 500_000, ended=None)
+        store.append(TRACKS[0], [FinishedRound(4, arrays(4), [event(4)])], b"x" * 500_000)
     store.close()
     before = filled(tmp_path / "b")
     assert content(folder) == content(before)

@@ -12,6 +12,7 @@ import fairwave
 from fairwave.engine.end_reasons import EndReason
 from fairwave.engine.round_record import FROM_PLAN, PER_DEVICE, Arrays
 from fairwave.runs.database import locked
+from fairwave.runs.finished_round import FinishedRound
 from fairwave.runs.history import Session
 from fairwave.runs.order import Order, Track
 from fairwave.runs.store import RunStore
@@ -60,7 +61,7 @@ def write_rounds(store: RunStore, track: Track, numbers: range, ended: EndReason
     )
     for number in numbers:
         last = ended if number == numbers[-1] else None
-        store.append(track, number, round_arrays(number), [], b"state", ended=last)
+        store.append(track, [FinishedRound(number, round_arrays(number), [], last)], b"state")
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from starlette.testclient import TestClient
 
 from fairwave.report.plotly_script import plotly_script
 from fairwave.runs.database import FILE
+from fairwave.runs.finished_round import FinishedRound
 from fairwave.ui.page_files import file_names
 from fairwave.ui.web_app import Server, _news
 from tests.unit.ui.stored_runs import PROPOSED, a_run, an_order, being_written, round_arrays, write_rounds
@@ -97,7 +98,7 @@ def test_faults_and_moves_of_a_federation(tmp_path):
             "update_fault": np.array([0, 2, 11]),
             "distance_now_m": np.array([5.0, 6.0, 7.0]),
         }
-        store.append(PROPOSED, 0, round_arrays(0, **others), [], b"state", ended=None)
+        store.append(PROPOSED, [FinishedRound(0, round_arrays(0, **others), [])], b"state")
     with client_of(tmp_path) as client:
         where = {"run": "f", "scheme": "proposed", "seed": "0", "round": "1", "token": TOKEN}
         values = client.get("/api/devices", params=where).json()
