@@ -26,6 +26,7 @@ NOTEBOOKS = (
     "plan_a_fleet",
     "your_sensor_data",
     "prove_a_claim",
+    "does_cheating_pay",
     "your_own_plugin",
 )
 """All tutorials, in the order in which a newcomer reads them."""
