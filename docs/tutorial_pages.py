@@ -28,6 +28,8 @@ NOTEBOOKS = (
     "prove_a_claim",
     "does_cheating_pay",
     "your_own_plugin",
+    "three_machines_with_flower",
+    "a_sweep_on_a_cluster",
 )
 """All tutorials, in the order in which a newcomer reads them."""
 FOLDER = Path(__file__).parent / "tutorials"
