@@ -82,9 +82,13 @@ class _FederationFile(Group):
     """The file beside the scenario."""
 
     schemes: tuple[str, ...]
+    """These schemes are run, one after the other."""
     seeds: tuple[int, ...]
+    """Each scheme is run with each of these seeds."""
     rounds: int = Field(ge=1)
+    """Each of these runs has this many communication rounds."""
     settings: Settings = Settings()
+    """This table describes the network and the machines."""
 
 
 def read_agreement(folder: Path) -> Agreement:

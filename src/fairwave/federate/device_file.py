@@ -22,26 +22,27 @@ class DeviceFile(Group):
     """The values of the file; relative paths are relative to its folder."""
 
     device: Annotated[int, Field(ge=0)]
-    """Number of the device in the scenario."""
+    """The device has this number in the scenario."""
     access_point: Annotated[str, Field(pattern=r"^(\[[0-9a-fA-F:]+\]|[^\s:/\[\]]+):[0-9]{1,5}$")]
-    """Host and port of the access point, such as ap.example.org:8443 or [2001:db8::7]:8443."""
+    """The access point is reached at this host and port, such as ap.example.org:8443 or [2001:db8::7]:8443."""
     authority: str = "ca.crt"
-    """Certificate of the federation's authority: no server without a certificate of its is talked to."""
+    """This is the certificate of the federation's authority. A server must have a certificate that it has signed."""
     key: str = "node.key"
-    """The device's private key."""
+    """The device has its private key in this file."""
     home: str = "home"
-    """A private folder for its state, its log and its compiled programs."""
+    """The device keeps its state, its log and its compiled programs in this private folder."""
     agreement: str = "agreement"
-    """Folder of scenario.toml and federation.toml: what the device's owner agrees to."""
+    """This folder has scenario.toml and federation.toml, to which the device's owner agrees."""
     account: str | None = None
-    """Folder of the privacy account of its records, for all federations together. Default: in its home."""
+    """This folder has the privacy account of the device's records, for all federations together. Default: in `home`."""
     data: str | None = None
-    """A data set of its own, where the scenario has data.partition = { law = "own" }."""
+    """The device brings this data set, if the scenario has data.partition = { law = "own" }."""
     budget_epsilon: Annotated[float, Field(gt=0.0)] | None = None
-    """With budget_delta: what all federations together may spend of its records."""
+    """All federations together may spend at most this epsilon of the device's records, at `budget_delta`."""
     budget_delta: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+    """The budget is meant at this delta."""
     poll_s: Annotated[float, Field(ge=0.1, le=300.0)] = 15.0
-    """Longest pause, in seconds, between questions for work: a device that is asked often makes shorter ones."""
+    """The device asks for work at least once in this many seconds, and sooner if there was some a short time ago."""
 
 
 class DeviceFolder:

@@ -13,20 +13,20 @@ class Settings(Group):
     """Settings of the network and the machines, not of the experiment."""
 
     deadline_s: Time = 120.0
-    """Seconds that each exchange waits for answers; messages die with it, unless the scenario uses late updates."""
+    """Each exchange waits this many seconds for answers. Later ones are lost, unless the scenario uses late updates."""
     quorum: Annotated[float, *one(Limit(NUMBER, 0.0, 1.0))] = 0.5
-    """Share of a round's participants that must answer in each exchange; below it, the round is tried again."""
+    """If less than this share of a round's participants answers in an exchange, the round is tried again."""
     patience: Annotated[int, *whole(1, 1_000)] = 3
-    """Times that a round is tried before the federation stops; it can be resumed."""
+    """A round is tried this many times before the federation stops. It can then be resumed."""
     wait_s: Time = 180.0
-    """Seconds to wait for enough devices to be connected."""
+    """The access point waits at most this many seconds until enough devices are connected."""
     max_norm: Positive = 1e3
-    """Longest gradient or update that is accepted."""
+    """A gradient or an update that is longer than this is refused."""
     noise: Literal["hardened", "simulation"] = "hardened"
-    """Root of each party's noise: its own secret, or the scenario's seed, which all know: repeatable, no protection."""
+    """Hardened noise comes from a secret of each party. Simulation noise can be repeated and protects nothing."""
     keep_models: Literal["last", "all"] = "last"
-    """Which of the access point's models stay beside the run: the last of each scheme and seed, or every round's."""
+    """The last model of each scheme and seed is kept beside the run, or every round's model."""
     telemetry: bool = False
-    """For experiments: devices tell their plan, energy and time and, where no proof forbids it, their losses."""
+    """For experiments, devices report plan, energy and time, and also their losses where no proof forbids it."""
     energy: Literal["measured", "model"] = "measured"
-    """What a device takes for its compute energy: RAPL where the machine has it, or the scenario's model."""
+    """A device's compute energy is measured (RAPL, where the machine has it), or follows from the scenario's model."""

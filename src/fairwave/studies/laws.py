@@ -52,7 +52,9 @@ class Choice(Group):
     """One of several values, each as often as the others."""
 
     law: Literal["choice"]
+    """This law draws each of the values with the same probability."""
     values: Values
+    """These values can be drawn."""
 
     def draw(self, chance: float) -> Any:
         """The value at that share of the list."""
@@ -66,8 +68,11 @@ class _Bounds(Group):
     """A range as it is written: numbers, or text with units."""
 
     law: Literal["uniform", "log_uniform"]
+    """This law draws evenly between two numbers, or evenly on a logarithmic axis."""
     low: Any
+    """No smaller number is drawn."""
     high: Any
+    """No larger number is drawn."""
 
 
 def law_of(parameter: str, table: object) -> Law:

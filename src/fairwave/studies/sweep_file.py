@@ -64,10 +64,11 @@ class Random(Group):
     """Points that are drawn: every key but the first two is a parameter with its law."""
 
     draws: Annotated[int, *whole(1, MOST_DRAWS)]
-    """How many. Asking for more keeps those that are there."""
+    """This many points are drawn. If more are asked for later, the first ones stay."""
     seed: Annotated[int, *whole(0, 2**53)] = 0
-    """Another seed, other draws."""
+    """Another seed gives other draws."""
     laws: dict[str, Any] = Field(default_factory=dict)
+    """Every other key is a parameter with its distribution."""
 
     @model_validator(mode="before")
     @classmethod
@@ -92,19 +93,19 @@ class Sweep(Group):
     """One study file, read."""
 
     scenario: Annotated[str, BeforeValidator(_name)]
-    """A preset, or a TOML file beside the study file."""
+    """This is a preset, or a TOML file beside the study file."""
     schemes: Annotated[tuple[str, ...], BeforeValidator(_texts)] = COMPARED
-    """What is compared at every point."""
+    """These schemes are compared at every point."""
     seeds: Annotated[tuple[int, ...], BeforeValidator(_seeds)] | None = None
-    """Seeds of every point; those of the scenario by default."""
+    """Every point is repeated with these seeds. Default: the scenario's seed."""
     rounds: Annotated[int, *whole(1, 1_000_000)] | None = None
-    """Rounds of every point; those of the scenario by default."""
+    """Every run has this many communication rounds. Default: the scenario's number."""
     set: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
-    """Overrides for all points, as --set has them."""
+    """These overrides hold for all points, in the form of `--set`."""
     grid: Annotated[Mapping[str, tuple[Any, ...]], BeforeValidator(_grid)] = Field(default_factory=dict)
-    """Parameters and their values, of which every combination is run."""
+    """Every combination of these values of parameters is run."""
     random: Random | None = None
-    """Parameters that are drawn, at every point of the grid alike."""
+    """These parameters are drawn, with the same draws at every point of the grid."""
 
     @model_validator(mode="after")
     def _sweeps_something(self) -> Sweep:

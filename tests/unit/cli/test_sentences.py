@@ -1,4 +1,4 @@
-"""Help texts, meanings of scenario keys and summaries of registries are whole sentences, in words that readers know.
+"""Help texts, meanings of keys in files, and summaries of registries are whole sentences, in words that readers know.
 
 A text is taken for a sentence if it has a capital, a full stop, a length below a bound, and a finite verb from a list.
 This is no grammar, but it finds "Number of devices, K." and "Left out, eight.". Nouns that could be verbs ("rounds",
@@ -7,6 +7,7 @@ This is no grammar, but it finds "Number of devices, K." and "Left out, eight.".
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections.abc import Iterator
@@ -123,9 +124,11 @@ def help_texts() -> Iterator[tuple[str, str]]:
 
 
 def tables(group: type[Group] = Group) -> Iterator[type[Group]]:
-    """Every table of a scenario that comes with the package, laws included."""
+    """Every table of a TOML file that comes with the package, laws included."""
     for law in extensions.FADING.values():  # loads their modules
         assert issubclass(law, Group)
+    for module in ("federate.agreement", "federate.device_file", "studies.sweep_file"):
+        importlib.import_module(f"fairwave.{module}")
     for inner in group.__subclasses__():
         if inner.__module__.startswith("fairwave."):
             yield inner
@@ -164,6 +167,7 @@ def test_nothing_is_overlooked():
         group = field.annotation
         if isinstance(group, type) and issubclass(group, BaseModel):
             assert {f"{group.__name__}.{key}" for key in group.model_fields} <= explained, name
+    assert {"Settings.quorum", "DeviceFile.key", "Sweep.grid", "Choice.values"} <= explained
     assert {"Rician.k_factor", "Radial.near_m", "Processor.clock_hz", "Column.column"} <= explained
     kinds = {where.rsplit(" ", 1)[0] for where, _ in summaries()}
     assert {
