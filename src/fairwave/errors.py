@@ -16,6 +16,7 @@ anything that is not a FairwaveError is a bug and keeps its traceback.
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
 
 
@@ -72,3 +73,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     choices = sorted(known)
     near = difflib.get_close_matches(name, choices, n=1)
     return f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(choices)}"
+
+
+def system_reason(error: OSError) -> str:
+    """Why the operating system refused, without the file's name, which libraries put into their own words for it."""
+    return str(error) if error.errno is None else os.strerror(error.errno)

@@ -114,7 +114,9 @@ def test_a_run_records_its_plugins_and_refuses_changed_ones(scenario: Path, tmp_
     longer = dataclasses.replace(order, rounds=2)
     run(longer, tmp_path / "run", "test")  # the same plugin: it goes on
     plugin.write_text(EVERYTHING.read_text().replace("fewest iterations", "FEWEST iterations"))
-    with pytest.raises(StoreError, match=r"was begun with plugin .*mine\.py, which has changed since; restore the old"):
+    with pytest.raises(
+        StoreError, match=r"was begun with plugin .*mine\.py, which has changed since; restore the old one"
+    ):
         run(dataclasses.replace(order, rounds=3), tmp_path / "run", "test")
     assert not resume(tmp_path / "run", "test")  # nothing is left to do: looking at it is allowed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,10 @@ def test_the_list_says_what_is_here_and_under_which_licence(capsys, monkeypatch,
     cache.mkdir()
     (cache / "cifar10.npz").write_bytes(b"")
     done = fairwave(capsys, monkeypatch, "data", "list")
-    lines = done.out.splitlines()
-    assert done.code == 0 and [line.split()[0] for line in lines[::2]][:1] == ["mnist"]
-    assert any(line.startswith("cifar10") and line.endswith("(here)") for line in lines)
-    assert any(line.startswith("har") and line.endswith("(not here)") for line in lines)
+    entries = [" ".join(entry.split()) for entry in re.split(r"\n(?=\S)", done.out)]
+    assert done.code == 0 and entries[0].startswith("mnist ")
+    assert any(entry.startswith("cifar10 ") and "(here) licence: " in entry for entry in entries)
+    assert any(entry.startswith("har ") and "(not here) licence: " in entry for entry in entries)
     assert "licence: MIT (Zalando SE)" in done.out
 
 

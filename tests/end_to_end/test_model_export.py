@@ -60,13 +60,30 @@ def test_a_device_has_a_copy_with_noise(cli, folder: Path, tmp_path: Path):
         (("m.npz", "--round", "1"), "has no model of round 1 of proposed with seed 7; it has those of round 2 (see"),
         (("m.npz", "--device", "3"), "has no device 3; choose from 0 to 2"),
         (("m.npz", "--scheme", "fedavg"), "has no fedavg with seed 7; it has proposed with seed 7"),
-        (("none/m.npz",), "none/m.npz: cannot be written (No such file or directory); choose a writable folder"),
-        (("none/m.onnx",), "none/m.onnx: cannot be written (No such file or directory); choose a writable folder"),
+        (("run/run.sqlite/m.npz",), "run/run.sqlite: cannot be made (File exists); choose another folder"),
     ],
 )
 def test_mistakes_are_one_line(cli, folder: Path, tmp_path: Path, options: tuple[str, ...], said: str):
     told = cli("export", str(folder), "--to", str(tmp_path / options[0]), *options[1:])
     assert told.code != 0 and said in told.err and told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["r.nc", "r.parquet", "r.csv", "m.safetensors", "m.npz", "m.onnx"])
+def test_a_missing_folder_is_made_and_a_file_that_cannot_be_written_is_named_once(
+    cli, folder: Path, tmp_path: Path, name: str
+):
+    wanted = tmp_path / "not" / "there" / name
+    assert cli("export", str(folder), "--to", str(wanted)).code == 0 and wanted.is_file()
+    (tmp_path / name).mkdir()  # a folder where the file should be
+    told = cli("export", str(folder), "--to", str(tmp_path / name))
+    assert told.code == 4 and f"{name}: cannot be written (Is a directory); choose a writable folder\n" in told.err
+    assert told.err.count(name) == 1 and told.err.count("\n") == 1
+
+
+def test_nothing_is_made_for_a_run_that_is_not_there(cli, tmp_path: Path):
+    for name in ("r.csv", "m.npz"):
+        assert cli("export", str(tmp_path / "run"), "--to", str(tmp_path / "new" / name)).code == 5
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_model_that_does_not_fit_is_refused_by_run(cli, folder: Path, tmp_path: Path):

@@ -69,10 +69,15 @@ def test_what_cannot_be_done_is_said_in_one_line(cli, folder: Path, tmp_path: Pa
     for words, why in (
         (("--format", "json", "--key", tmp_path / "bad.key"), "holds no plain private key"),
         (("--out", tmp_path / "s.json"), "go with a statement"),
-        (("--format", "json", "--out", tmp_path / "missing" / "s.json"), "cannot be written"),
+        (("--format", "json", "--out", tmp_path / "bad.key" / "s.json"), "bad.key: cannot be made (File exists)"),
     ):
         said = cli("privacy", folder, *words)
         assert said.code in (2, 4) and why in said.err and said.err.count("\n") == 1, words
+
+
+def test_the_folder_of_a_statement_is_made(cli, folder: Path, tmp_path: Path):
+    out = tmp_path / "not" / "there" / "s.json"
+    assert cli("privacy", folder, "--format", "json", "--out", out).code == 0 and out.is_file()
 
 
 def test_everything_in_the_folder_has_a_row_and_costs_more_than_any_part(cli, folder: Path):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairwave.cli.glossed_names import tell_beside
 from fairwave.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ def list_data() -> None:
 
     for name, source in DATA.items():
         if not isinstance(source, PublishedData):
-            typer.echo(f"{name:15} {source.summary}")
+            tell_beside(name, source.summary, 16)
             continue
-        typer.echo(f"{name:15} {source.summary} ({'here' if source.here() else 'not here'})")
-        typer.echo(f"{'':15} licence: {source.licence}")
+        tell_beside(name, f"{source.summary} ({'here' if source.here() else 'not here'})", 16)
+        tell_beside("", f"licence: {source.licence}", 16)
     typer.echo(f"kept in {cache_folder()}", err=True)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fairwave.cli.arguments import RunFolder
+from fairwave.cli.out_files import make_folder_of
 from fairwave.cli.scenario_command import Plugins
 from fairwave.errors import ArgumentError
 
@@ -86,6 +87,7 @@ def _export_results(run: Path, to: Path) -> None:
     from fairwave.runs.store import RunStore
 
     store = RunStore(run)
+    make_folder_of(to)
     mode = mode_of(store.order.scenario.privacy)
     marked = with_marks(results(store), mode.not_private())
     store.close()
@@ -104,6 +106,7 @@ def _export_model(
 
     with open_run(run) as opened:
         exported = opened.exported(scheme, seed, round=number, device=device)
+    make_folder_of(to)
     exported.write(to)
     typer.echo(f"wrote {to}: {exported.in_words()}", err=True)
     spent = exported.epsilons()

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairwave.cli.arguments import DEFAULT_COMPARED, names_after_commas, names_in, warn
+from fairwave.cli.out_files import make_folder_of
 from fairwave.cli.scenario_command import Overrides, Plugins, Source
-from fairwave.errors import ArgumentError, OutputError, ScenarioError
+from fairwave.errors import ArgumentError, ScenarioError
 from fairwave.extensions import RULES, listed
 
 if TYPE_CHECKING:
@@ -156,10 +157,7 @@ def _prepare_files(out: Path | None, plot: Path | None) -> None:
         if path is not None and path.suffix.lower() not in allowed:
             raise ArgumentError(f"{option} {path}: unknown ending '{path.suffix}'; choose from {', '.join(allowed)}")
     for path in (each for each in (out, plot) if each is not None):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"{path.parent}: cannot be made ({error.strerror}); choose another folder") from None
+        make_folder_of(path)
 
 
 def _with_progress(compute: Callable[[Callable[[int], None]], xr.Dataset], total: int) -> xr.Dataset:

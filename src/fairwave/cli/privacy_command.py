@@ -13,6 +13,7 @@ import typer
 from fairwave.cli import privacy_plan_command
 from fairwave.cli.arguments import RunFolder
 from fairwave.cli.help_texts import WholeSummaries
+from fairwave.cli.out_files import make_folder_of
 from fairwave.cli.scenario_command import Plugins
 from fairwave.errors import ArgumentError, OutputError, StoreError
 from fairwave.signing import KEY
@@ -147,6 +148,8 @@ def _write_statement(store: RunStore, coalition: int | None, key: Path | None, o
     beside = (place / KEY for place in (store.folder, store.folder.resolve().parent))
     found = key or next((path for path in beside if path.exists()), None)
     signer = None if found is None else signing_key(found)
+    if out is not None:
+        make_folder_of(out)
     order = store.order
     layouts = {seed: layout for seed in order.seeds if (layout := store.layout(seed)) is not None}
     stated = StatedRun(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,7 +80,7 @@ def compare(
     from fairwave.cli.run_reading import read_numbers
     from fairwave.plugins import load_plugins
     from fairwave.report.run_differences import cautions, order_differences, result_rows, scenario_differences
-    from fairwave.report.text_table import CUT, text_table
+    from fairwave.report.text_table import CUT, WIDTH, text_table
     from fairwave.runs.store import RunStore
 
     load_plugins(plugins or ())
@@ -102,7 +103,8 @@ def compare(
         lines += ["", *text_table(("scheme", "result", *names, "change"), results, cut=(2, 3))]
     if any(CUT in line for line in lines):
         lines += ["", f"{CUT} marks a value that was cut to fit; 'fairwave runs show' has it whole"]
-    typer.echo("\n".join((*lines, "", *cautions(*summaries))).rstrip())
+    said = (textwrap.fill(caution, WIDTH) for caution in cautions(*summaries))
+    typer.echo("\n".join((*lines, "", *said)).rstrip())
 
 
 @app.command()

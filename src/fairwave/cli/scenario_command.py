@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from fairwave.cli.glossed_names import tell_beside
 
 if TYPE_CHECKING:
     from fairwave.registry import Registry
@@ -58,10 +58,8 @@ def list_presets() -> None:
     """List the presets."""
     from fairwave.scenario.loading import preset_names, preset_summary
 
-    width = min(shutil.get_terminal_size().columns, 100)
     for name in preset_names():
-        lines = textwrap.wrap(preset_summary(name), width - 13)
-        typer.echo(f"{name:12} " + f"\n{'':13}".join(lines))
+        tell_beside(name, preset_summary(name), 15)
 
 
 @app.command("schemes")
@@ -127,7 +125,7 @@ def _list(registry: Registry[Any], plugins: list[Path] | None, order: Callable[[
     for member in sorted(registry.values(), key=order):
         strength = getattr(member, "strength", None)
         default = "" if strength is None else f" Default strength: {strength:g}."
-        typer.echo(f"{member.name:17} {member.summary}{default}")
+        tell_beside(member.name, f"{member.summary}{default}", 18)
 
 
 @app.command()

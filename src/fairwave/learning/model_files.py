@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairwave.errors import ArgumentError, OutputError
+from fairwave.errors import ArgumentError, OutputError, system_reason
 from fairwave.learning.model import Tree
 from fairwave.learning.named_arrays import NamedArrays, leaves_by_name, tree_of
 
@@ -34,7 +34,7 @@ def write_arrays(path: Path, arrays: NamedArrays, metadata: Mapping[str, str]) -
             with path.open("wb") as handle:
                 np.savez(handle, allow_pickle=False, **arrays, **{METADATA: np.asarray(json.dumps(dict(metadata)))})
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror or error}); choose a writable folder") from None
+        raise OutputError(f"{path}: cannot be written ({system_reason(error)}); choose a writable folder") from None
 
 
 def read_arrays(path: Path) -> NamedArrays:
@@ -52,7 +52,7 @@ def read_arrays(path: Path) -> NamedArrays:
     except FileNotFoundError:
         raise ArgumentError(f"{path}: no such file; give a model that 'fairwave export' has written") from None
     except OSError as error:
-        raise ArgumentError(f"{path}: cannot be read ({error.strerror or error}); give a readable file") from None
+        raise ArgumentError(f"{path}: cannot be read ({system_reason(error)}); give a readable file") from None
     except (SafetensorError, zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError) as error:
         raise ArgumentError(
             f"{path}: holds no model ({' '.join(str(error).split())}); give one that 'fairwave export' has written"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairwave.errors import ArgumentError, OutputError
+from fairwave.errors import ArgumentError, OutputError, system_reason
 from fairwave.learning.named_arrays import NamedArrays
 from fairwave.learning.onnx_graph import Graph
 from fairwave.learning.onnx_networks import NETWORKS
@@ -32,7 +32,7 @@ def write_onnx(path: Path, learning: Learning, arrays: NamedArrays, metadata: Ma
     try:
         path.write_bytes(content)
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror or error}); choose a writable folder") from None
+        raise OutputError(f"{path}: cannot be written ({system_reason(error)}); choose a writable folder") from None
 
 
 def onnx_model(learning: Learning, arrays: NamedArrays, metadata: Mapping[str, str]) -> onnx.ModelProto:

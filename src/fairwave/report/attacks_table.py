@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairwave.errors import OutputError
+from fairwave.errors import OutputError, system_reason
 from fairwave.report.device_losses import LAST
 from fairwave.report.fitting_table import FittingTable
 
@@ -80,5 +80,5 @@ def write_outcomes(found: Sequence[Outcome], folder: Path) -> Path:
             writer.writerow([field.name for field in dataclasses.fields(Outcome)])
             writer.writerows(dataclasses.astuple(one) for one in found)
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror or error}); choose a writable folder") from None
+        raise OutputError(f"{path}: cannot be written ({system_reason(error)}); choose a writable folder") from None
     return path

@@ -12,6 +12,7 @@ from fairwave.metrics.published import AXES, BY_PATH_LOSS, LOSS_AXIS, SHOWN_ROUN
 from fairwave.report.statistics import (
     has_classes,
     in_order_of_path_loss,
+    labelled,
     loss_spread,
     mean_loss,
     mean_over_rounds,
@@ -106,17 +107,23 @@ def panels(results: xr.Dataset, path_loss: PathLossAxis = "db", *, paper_axes: b
     """The paper's figures, with or without the ends of its axes, then how good the true model is on test data."""
     by_path_loss = [_by_path_loss(results, axis, path_loss) for axis in AXES if axis.variable in BY_PATH_LOSS]
     papers = [_over_rounds(results), *by_path_loss]
-    return [*(papers if paper_axes else map(_without_limits, papers)), _tested(results)]
+    return [*(papers if paper_axes else map(without_limits, papers)), _tested(results)]
 
 
-def _without_limits(panel: Panel) -> Panel:
+def without_limits(panel: Panel) -> Panel:
+    """A figure without the ends of the paper's axis, and without the words for them."""
     return dataclasses.replace(panel, limits=None, caption=panel.caption.removesuffix(_LIMITS))
 
 
 def _over_rounds(results: xr.Dataset) -> Panel:
     loss, spread = mean_loss(results).mean("seed"), loss_spread(results).mean("seed")
     series = [
-        Series(str(name), results["round"].values, loss.sel(scheme=name).values, spread.sel(scheme=name).values)
+        Series(
+            labelled(results, str(name)),
+            results["round"].values,
+            loss.sel(scheme=name).values,
+            spread.sel(scheme=name).values,
+        )
         for name in results["scheme"].values
     ]
     limits = _limits(LOSS_AXIS, series, 0.0, float(min(SHOWN_ROUNDS, results["round"].values[-1])))
@@ -145,7 +152,8 @@ def _tested(results: xr.Dataset) -> Panel:
     measure, in_words = tested_measure(results)
     known = results[measure].mean("seed").dropna("round", how="all")
     series = [
-        Series(str(name), known["round"].values, known.sel(scheme=name).values) for name in results["scheme"].values
+        Series(labelled(results, str(name)), known["round"].values, known.sel(scheme=name).values)
+        for name in results["scheme"].values
     ]
     key, said = ("accuracy", "Accuracy") if has_classes(results) else ("rmse", "Root mean squared error")
     caption = f"{said} of the access point's own model on test data; not in the paper."
@@ -170,7 +178,8 @@ def _by_path_loss(results: xr.Dataset, axis: Axis, path_loss: PathLossAxis) -> P
         order = np.argsort(x, kind="stable")
         if order.size > MOST_POINTS:
             order = order[np.linspace(0, order.size - 1, MOST_POINTS).astype(int)]
-        series.append(Series(str(name), x[order], y[order], None if spread is None else spread[order]))
+        label = labelled(results, str(name))  # means over rounds hide that a scheme has fewer of them
+        series.append(Series(label, x[order], y[order], None if spread is None else spread[order]))
     limits = _limits(axis, series, float(where.min()), float(where.max()))
     bars = "; bars are the std across seeds." if same_places and seeds > 1 else "."
     return Panel(

@@ -1,4 +1,7 @@
-"""A table that fits its terminal: where it is too wide, the last columns are left out, and it says which."""
+"""A table that fits its terminal: where it is too wide, intervals go below their means, and then columns are left out.
+
+The columns that are left out are the last ones, and the table says which.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,18 @@ class FittingTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
         """The table with as many columns as fit."""
-        shown = len(self.heads)
-        while shown > 1 and self._needs(console, options, shown) > options.max_width:
+        table, shown = self, len(self.heads)
+        for narrower in (" (", " to "):
+            if table._needs(console, options, shown) > options.max_width:
+                table = table._broken_before(narrower)
+        while shown > 1 and table._needs(console, options, shown) > options.max_width:
             shown -= 1
-        yield self._table(shown)
+        yield table._table(shown)
+
+    def _broken_before(self, text: str) -> FittingTable:
+        """The same with a new line in every cell where this text begins, as in '0.5 (0.4' and 'to 0.7)'."""
+        rows = [[cell.replace(text, f"\n{text.lstrip()}") for cell in row] for row in self.rows]
+        return dataclasses.replace(self, rows=rows)
 
     def _needs(self, console: Console, options: ConsoleOptions, shown: int) -> int:
         """Columns of text that the table takes if nothing in it is broken."""

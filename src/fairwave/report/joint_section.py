@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from fairwave.report.figure_data import Panel, Series
+from fairwave.report.figure_data import Panel, Series, without_limits
 from fairwave.report.run_summary import RunSummary, SchemeSummary
 from fairwave.report.section import Part, RunReport, figures_html
 from fairwave.report.style import energy_text, percent_text, with_interval
@@ -92,7 +92,7 @@ def joint_verdict(runs: Sequence[RunReport]) -> str:
 
 
 def _joined(key: str, panels: Sequence[tuple[str, Panel]]) -> Panel:
-    first = panels[0][1]
+    first = without_limits(panels[0][1])
     series = [
         Series(f"{name}: {line.label}", line.x, line.y, line.spread) for name, panel in panels for line in panel.series
     ]
@@ -100,7 +100,6 @@ def _joined(key: str, panels: Sequence[tuple[str, Panel]]) -> Panel:
         first,
         key=f"{KEY}-{key}",
         series=series,
-        limits=None,
         joined=all(panel.joined for _, panel in panels),
     )
 

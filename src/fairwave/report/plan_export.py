@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from fairwave.errors import OutputError
+from fairwave.errors import OutputError, system_reason
 
 if TYPE_CHECKING:
     import pyarrow
@@ -81,4 +81,4 @@ def export_plan(plan: xr.Dataset, fairness: dict[str, dict[str, float]], path: P
             case ".nc":
                 plan.to_netcdf(path, engine="h5netcdf")
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror or error}); choose a writable folder") from None
+        raise OutputError(f"{path}: cannot be written ({system_reason(error)}); choose a writable folder") from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairwave.errors import OutputError
+from fairwave.errors import OutputError, system_reason
 
 if TYPE_CHECKING:
     import pyarrow
@@ -83,6 +83,8 @@ def export_results(results: xr.Dataset, path: Path) -> None:
             case ".parquet":
                 pyarrow.parquet.write_table(result_rows(results), path)
             case ".csv":
-                pyarrow.csv.write_csv(result_rows(results), path)
+                rows = result_rows(results)
+                with path.open("wb") as stream:  # Arrow has words of its own for a path that it cannot open
+                    pyarrow.csv.write_csv(rows, stream)
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror or error}); choose a writable folder") from None
+        raise OutputError(f"{path}: cannot be written ({system_reason(error)}); choose a writable folder") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairwave.errors import OutputError
+from fairwave.errors import OutputError, system_reason
 from fairwave.metrics.fairness import fairness_summary
 from fairwave.report.device_losses import LAST
 from fairwave.report.statistics import has_classes, mean_over_rounds, rounds_reached
@@ -105,9 +105,7 @@ def write_points(rows: Sequence[Row], folder: Path) -> None:
         pyarrow.csv.write_csv(table, folder / FILES[0])
         pyarrow.parquet.write_table(table, folder / FILES[1])
     except OSError as error:
-        raise OutputError(
-            f"{folder}: cannot be written ({error.strerror or error}); choose a writable folder"
-        ) from None
+        raise OutputError(f"{folder}: cannot be written ({system_reason(error)}); choose a writable folder") from None
 
 
 def levels(rows: Sequence[Row], name: str) -> list[float | str]:

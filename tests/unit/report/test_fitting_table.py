@@ -48,6 +48,18 @@ def test_columns_that_do_not_fit_are_named():
     )
 
 
+def test_intervals_go_below_their_means_before_a_column_is_left_out():
+    table = FittingTable("title", ["name", "first", "second"], [("proposed", "1.0 (0.5 to 1.6)", "2.0 (1.5 to 2.6)")])
+    assert "1.0 (0.5 to 1.6)" in printed(table, 60)
+    narrow = printed(table, 44)
+    assert "not shown" not in narrow
+    means, ends = (line for line in narrow.splitlines() if "0 " in line or "(" in line)
+    assert "proposed" in means and "1.0" in means and "2.0" in means
+    assert "(0.5 to 1.6)" in ends and "(1.5 to 2.6)" in ends
+    narrower = printed(table, 35)
+    assert "not shown" not in narrower and "(1.5 │\n" in narrower and "to 2.6) │\n" in narrower
+
+
 @pytest.mark.parametrize("width", [80, 60, 40])
 def test_a_run_fits_its_terminal_or_says_what_it_leaves_out(width):
     text = printed(run_table(results()).renderables[0], width)

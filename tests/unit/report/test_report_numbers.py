@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -14,8 +15,9 @@ import xarray as xr
 
 from fairwave.metrics.intervals import Interval, change_interval, interval
 from fairwave.privacy.ledger import event
-from fairwave.report.figure_data import panels
+from fairwave.report.figure_data import Panel, Series, panels
 from fairwave.report.headlines import headlines
+from fairwave.report.interactive_figures import panel_html
 from fairwave.report.page import conclusions, write_report
 from fairwave.report.privacy_account import run_account
 from fairwave.report.privacy_section import privacy_section
@@ -218,6 +220,17 @@ def test_the_page_is_self_contained_and_escapes_what_it_quotes(results, tmp_path
         assert {path.name for path in (tmp_path / "figures" / name).iterdir()} == {
             f"{panel.key}.{form}" for panel in runs[0].panels for form in ("svg", "pdf", "csv")
         }
+
+
+@pytest.mark.parametrize(
+    ("rounds", "step"), [(1, 1), (3, 1), (8, 1), (9, 2), (10, 2), (17, 5), (60, 10), (200, 50), (300, 50), (1000, 200)]
+)
+def test_ticks_of_rounds_are_whole_and_few(rounds, step):
+    line = Series("a", np.arange(1, rounds + 1), np.linspace(2.0, 1.0, rounds))
+    panel = Panel("loss", "Loss", "communication round", "loss", "", [line])
+    assert f'"tick0":0,"dtick":{float(step)}' in panel_html(panel, "")
+    assert rounds / step <= 8
+    assert "dtick" not in panel_html(dataclasses.replace(panel, over_rounds=False), "")
 
 
 def test_conclusions_speak_of_seeds(results):

@@ -195,3 +195,9 @@ def test_several_runs_together():
     assert [line.label for line in loss.series] == ["a: proposed", "a: max_power", "b: proposed", "b: max_power"]
     said = joint_verdict(runs)
     assert "proposed of b has the highest test accuracy (70.0 %)" in said and "one seed in a, b" in said
+    marked = panels(results())[0]
+    assert marked.limits is not None and "the paper's axis" in marked.caption
+    assert loss.limits is None and "the paper's axis" not in loss.caption  # what is not drawn is not explained
+    short = cut(results(), 1, 4)
+    for panel in joint_panels([runs[0], RunReport("b", short, "", panels(short), NOTHING_PROVED)]):
+        assert [line.label for line in panel.series][2:] == ["b: proposed", "b: max_power (4 of 12 rounds)"]
