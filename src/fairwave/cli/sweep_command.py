@@ -42,7 +42,7 @@ def sweep(
       cell.num_devices = [10, 20]
       [random]
       draws = 10
-      utility.energy_reference_j = { law = "log_uniform", low = "0.1 J", high = "1 J" }
+      cell.deadline_s = { law = "log_uniform", low = "0.5 s", high = "2 s" }
 
     Laws are uniform, log_uniform and choice (values = [32, 64]). All points are checked before the first one is run.
     Every point is a separate run. You may interrupt the sweep at any time. The same command resumes it, and asking for
@@ -54,7 +54,7 @@ def sweep(
     \b
       fairwave sweep examples/sweep.toml --dry-run
       fairwave sweep examples/sweep.toml --jobs 2 --out runs/first
-      fairwave sweep study.toml --scheduler tcp://10.0.0.1:8786 --out /shared/first
+      fairwave sweep study.toml --scheduler tcp://10.0.0.1:8786 --out /shared/one
     """
     from fairwave.studies.cluster import check_installed
     from fairwave.studies.sweep import points

@@ -50,7 +50,7 @@ def test_summaries_are_whole(words, capsys, monkeypatch):
 def test_arguments_are_explained(words, capsys, monkeypatch):
     arguments = [each for each in EVERY[words].params if isinstance(each, click.Argument)]
     text = help_of(words, capsys, monkeypatch)
-    assert text.startswith(f"Usage: fairwave {' '.join(words)}")
+    assert text.startswith(f"Usage: fairwave {' '.join(words)}") and max(map(len, text.splitlines())) <= 80
     explained = text.split("Arguments:")[1].split("Options:")[0].split("\n  ") if arguments else []
     meanings = [line.split("  ", 1)[1:] for line in explained if line and not line.startswith(" ")]
     assert len([each for each in meanings if each and each[0].strip() not in ("", "[required]")]) == len(arguments)
