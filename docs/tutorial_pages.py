@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import html
 import json
+import os
 import re
 import subprocess
 import sys
@@ -81,6 +82,7 @@ def executed(notebook: Path) -> list[Cell]:
             timeout=LONGEST_S,
             stdin=subprocess.DEVNULL,
             check=False,
+            env={**os.environ, "TMPDIR": folder},  # marimo ends a notebook before it has removed its own folders
         )
         cells = list(json.loads(target.read_text("utf-8"))["cells"]) if target.exists() else []
         if done.returncode != 0:

@@ -33,7 +33,7 @@ def _():
     from distributed import LocalCluster
 
     workspace = tempfile.TemporaryDirectory(prefix="fairwave-")
-    folder = Path(workspace.name)  # deleted when the notebook ends
+    folder = Path(workspace.name)
     return LocalCluster, Path, folder, mo, os, pd, plt, subprocess, sys, workspace
 
 

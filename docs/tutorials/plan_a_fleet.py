@@ -38,7 +38,7 @@ def _():
     import xarray as xr
 
     workspace = tempfile.TemporaryDirectory(prefix="fairwave-")
-    folder = Path(workspace.name)  # deleted when the notebook ends
+    folder = Path(workspace.name)
     return folder, mo, plt, subprocess, sys, workspace, xr
 
 

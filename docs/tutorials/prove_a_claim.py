@@ -40,7 +40,7 @@ def _():
     from dp_accounting import pld
 
     workspace = tempfile.TemporaryDirectory(prefix="fairwave-")
-    folder = Path(workspace.name)  # deleted when the notebook ends
+    folder = Path(workspace.name)
     examples = mo.notebook_dir().parents[1] / "examples"
     return (
         Ed25519PrivateKey,

@@ -38,7 +38,7 @@ def _():
     import fairwave
 
     workspace = tempfile.TemporaryDirectory(prefix="fairwave-")
-    folder = Path(workspace.name)  # deleted when the notebook ends
+    folder = Path(workspace.name)
     return fairwave, folder, json, mo, np, plt, subprocess, sys, workspace
 
 

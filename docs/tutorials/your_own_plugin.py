@@ -33,7 +33,7 @@ def _():
     import fairwave
 
     workspace = tempfile.TemporaryDirectory(prefix="fairwave-")
-    folder = Path(workspace.name)  # deleted when the notebook ends
+    folder = Path(workspace.name)
     return fairwave, folder, mo, plt, subprocess, sys, workspace
 
 
