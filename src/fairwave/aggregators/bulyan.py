@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 
 from fairwave.aggregators.aggregator import Aggregator, OwnShare, num_attackers
-from fairwave.aggregators.krum import krum_scores, neighbours_of
+from fairwave.aggregators.krum import (
+    FlagPerPair,
+    Places,
+    last_compared,
+    neighbours_of,
+    num_compared,
+    sums_up_to,
+)
 from fairwave.aggregators.order_statistics import mean_of_smallest, median
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Count, FlagPerDevice, Params, UpdatePerDevice
@@ -25,16 +34,39 @@ def _bulyan(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, o
     return jnp.where(count > 0, mean_of_smallest(rows, chosen, jnp.abs(rows - middle[None, :]), used), 0.0)
 
 
+class _Choosing(NamedTuple):
+    """How far the choice is. Places are those in an update's order of its neighbours."""
+
+    taken: Count
+    left: FlagPerDevice
+    there: FlagPerPair
+    """Which neighbours are still left, in every update's order."""
+    last: Places
+    """Up to where an update is compared with them."""
+
+
 def _chosen(rows: UpdatePerDevice, arrived: FlagPerDevice, attackers: Count, wanted: Count) -> FlagPerDevice:
-    """The update that Krum chooses, then the one that it chooses among the others, and so on."""
+    """The update that Krum chooses, then the one that it chooses among the others, and so on.
+
+    Without the chosen update, every other one is compared with one neighbour fewer. If the chosen one was among its
+    neighbours, the rest stay; otherwise its farthest is dropped. So nobody's neighbours are counted again.
+    """
     near = neighbours_of(rows, arrived)
+    place_of = jnp.argsort(near.who, axis=1)
+    places = jnp.arange(rows.shape[0])
 
-    def choose(taken: Count, left: FlagPerDevice) -> FlagPerDevice:
-        best = jnp.argmin(krum_scores(near, left, attackers))
-        return left.at[best].set(left[best] & (taken >= wanted))
+    def choose(now: _Choosing) -> _Choosing:
+        best = jnp.argmin(sums_up_to(near, now.there, now.last, now.left))
+        left, gone = now.left.at[best].set(False), place_of[:, best]
+        there = now.there.at[places, gone].set(False)
+        before = jnp.max(jnp.where(there & (places < now.last[:, None]), places, 0), axis=1)
+        last = jnp.where(gone < now.last, now.last, before)
+        only_one = num_compared(left, attackers) == 1
+        return _Choosing(now.taken + 1, left, there, jnp.where(only_one, jnp.argmax(there, axis=1), last))
 
-    left: FlagPerDevice = jax.lax.fori_loop(0, rows.shape[0], choose, arrived)
-    return arrived & ~left
+    there = arrived[near.who]
+    first = _Choosing(jnp.asarray(0), arrived, there, last_compared(there, num_compared(arrived, attackers)))
+    return arrived & ~jax.lax.while_loop(lambda now: now.taken < wanted, choose, first).left
 
 
 bulyan = Aggregator(

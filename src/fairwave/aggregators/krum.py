@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from fairwave.aggregators.aggregator import Aggregator, OwnShare, num_attackers, squared_distances
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Count, FlagPerDevice, Params, PerDevice, UpdatePerDevice
 
+FlagPerPair: TypeAlias = Bool[Array, "device device"]
+Places: TypeAlias = Int[Array, " device"]
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -32,14 +34,28 @@ def neighbours_of(rows: UpdatePerDevice, arrived: FlagPerDevice) -> Neighbours:
 
 
 def krum_scores(near: Neighbours, among: FlagPerDevice, attackers: Count) -> PerDevice:
-    """Sum of the squared distances to the nearest others: two fewer than there are honest devices, at least one.
+    """Sum of the squared distances to the nearest others: as many as `num_compared` says."""
+    there = among[near.who]
+    return sums_up_to(near, there, last_compared(there, num_compared(among, attackers)), among)
+
+
+def num_compared(among: FlagPerDevice, attackers: Count) -> Count:
+    """To how many others an update is compared: two fewer than there are honest devices, at least one."""
+    return jnp.maximum(jnp.sum(among) - attackers - 2, 1)
+
+
+def last_compared(there: FlagPerPair, compared: Count) -> Places:
+    """The place of the farthest of the nearest others in every update's order; `there` has those that count."""
+    return jnp.argmax(jnp.cumsum(there, axis=1) >= compared, axis=1)
+
+
+def sums_up_to(near: Neighbours, there: FlagPerPair, last: Places, among: FlagPerDevice) -> PerDevice:
+    """Sum of the squared distances to all others that count, up to a place in every update's order.
 
     It is infinite for updates that are not among those compared, and for no other: those that are too far from all
     others to be measured share the largest number.
     """
-    wanted = jnp.maximum(jnp.sum(among) - attackers - 2, 1)
-    there = among[near.who]
-    nearest = there & (jnp.cumsum(there, axis=1) <= wanted)
+    nearest = there & (jnp.arange(there.shape[1]) <= last[:, None])
     total = jnp.sum(jnp.where(nearest, near.apart, 0.0), axis=1)
     return jnp.where(among, jnp.minimum(total, LARGEST), jnp.inf)
 
