@@ -59,7 +59,7 @@ def _chosen(rows: UpdatePerDevice, arrived: FlagPerDevice, attackers: Count, wan
         best = jnp.argmin(sums_up_to(near, now.there, now.last, now.left))
         left, gone = now.left.at[best].set(False), place_of[:, best]
         there = now.there.at[places, gone].set(False)
-        before = jnp.max(jnp.where(there & (places < now.last[:, None]), places, 0), axis=1)
+        before = jnp.max(jnp.where(there & (places[None, :] < now.last[:, None]), places[None, :], 0), axis=1)
         last = jnp.where(gone < now.last, now.last, before)
         only_one = num_compared(left, attackers) == 1
         return _Choosing(now.taken + 1, left, there, jnp.where(only_one, jnp.argmax(there, axis=1), last))

@@ -55,7 +55,7 @@ def sums_up_to(near: Neighbours, there: FlagPerPair, last: Places, among: FlagPe
     It is infinite for updates that are not among those compared, and for no other: those that are too far from all
     others to be measured share the largest number.
     """
-    nearest = there & (jnp.arange(there.shape[1]) <= last[:, None])
+    nearest = there & (jnp.arange(there.shape[1])[None, :] <= last[:, None])
     total = jnp.sum(jnp.where(nearest, near.apart, 0.0), axis=1)
     return jnp.where(among, jnp.minimum(total, LARGEST), jnp.inf)
 
