@@ -9,6 +9,9 @@ from fairwave.privacy.exposure import ACCESS_POINT
 from fairwave.privacy.modes.mode import mode_of
 from fairwave.report.privacy_account import RunAccount, cost
 
+NOT_ENFORCED = "the noise assumes a sensitivity that nothing enforces, so it is no guarantee"
+REPEATABLE = "holds with noise for deployment; the noise of this run can be repeated, and protects nobody"
+
 
 @dataclasses.dataclass(frozen=True)
 class ProvedEpsilon:
@@ -31,20 +34,21 @@ class ProvedEpsilon:
     def clause(self) -> str:
         """As a part of a sentence."""
         if self.epsilon is not None:
-            return f"epsilon {cost(self.epsilon)} at delta {self.delta:g} is proved for {self.unit}"
+            number = f"epsilon {cost(self.epsilon)} at delta {self.delta:g} is proved for {self.unit}"
+            return (
+                f"{number}, if noise for deployment replaces this run's, which protects nobody"
+                if self.seeded
+                else number
+            )
         if self.noisy:
-            return "no privacy guarantee is proved, since the noise is nominal"
+            return "no privacy guarantee is proved, since its noise assumes a sensitivity that nothing enforces"
         return "no privacy guarantee is proved"
 
     def notes(self) -> list[str]:
         """What a reader has to know about the number."""
         if self.epsilon is None:
-            return ["the noise is nominal, no guarantee" if self.noisy else "nothing bounds what updates tell"]
-        seeded = (
-            ["what the same training proves with noise for deployment; seeded noise protects nobody"]
-            if self.seeded
-            else []
-        )
+            return [NOT_ENFORCED if self.noisy else "nothing bounds what updates tell"]
+        seeded = [REPEATABLE] if self.seeded else []
         return [f"delta {self.delta:g}, for {self.unit}", *seeded]
 
 

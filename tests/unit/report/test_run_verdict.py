@@ -14,7 +14,7 @@ from fairwave.report.figure_data import panels
 from fairwave.report.first_screen import date_text, first_screen, tiles
 from fairwave.report.joint_section import joint_panels, joint_sheet, joint_verdict
 from fairwave.report.privacy_account import run_account
-from fairwave.report.proved_epsilon import proved_epsilon
+from fairwave.report.proved_epsilon import ProvedEpsilon, proved_epsilon
 from fairwave.report.run_summary import RunSummary, summarise
 from fairwave.report.run_verdict import verdict
 from fairwave.report.section import RunReport
@@ -157,10 +157,19 @@ def test_what_is_proved_is_the_worst_of_the_account():
     assert proved_epsilon(account, "max_power").epsilon is None  # nothing of it is on the ledger
 
 
+def test_noise_that_can_be_repeated_is_never_called_a_protection():
+    seeded = ProvedEpsilon(1.5, 1e-5, "a record of a device", noisy=False, seeded=True)
+    assert "this run's, which protects nobody" in seeded.clause() and "protects nobody" in seeded.notes()[-1]
+    deployed = dataclasses.replace(seeded, seeded=False)
+    assert "protects nobody" not in deployed.clause() + " ".join(deployed.notes())
+
+
 def test_noise_that_proves_nothing_is_nominal():
     run = made_up("paper", schemes=("proposed",))
     found = proved_epsilon(run_account(run.scenario, run.ledgers), "proposed")
-    assert found.epsilon is None and found.clause() == "no privacy guarantee is proved, since the noise is nominal"
+    assert found.epsilon is None and found.clause().endswith(
+        "since its noise assumes a sensitivity that nothing enforces"
+    )
     assert found.brief() == "none proved"
 
 
