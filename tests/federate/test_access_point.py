@@ -110,7 +110,7 @@ def test_run_ends_with_a_true_exit_code(kit: Path, point: Path) -> None:
         assert wait_until(lambda: len((point / "run" / LOG).read_text().splitlines()) > began, 60.0)
         running.send_signal(signal.SIGTERM)
         assert running.wait(60) == 130
-        assert running.stderr is not None and "every finished round is safe; go on with" in running.stderr.read()
+        assert running.stderr is not None and "every finished round is safe; resume with" in running.stderr.read()
     listed = _run(point, "flwr.sh", "list", "federation", "--format", "json").stdout
     states = {each["status"] for each in json.loads(listed[listed.index("{") :])["runs"]}
     assert states == {"finished:failed", "finished:stopped"}
