@@ -48,7 +48,7 @@ def run_jobs(planned: Sequence[Job], folder: Path, workers: int | None, schedule
                 run_all(planned, folder, command, _workers() if workers is None else workers, named)
     except KeyboardInterrupt:
         begun = "; workers end the runs that they have begun" if scheduler else ""
-        typer.echo(f"every finished round is safe{begun}; the same command resumes", err=True)
+        typer.echo(f"every stored round is safe{begun}; the same command resumes", err=True)
         raise
 
 

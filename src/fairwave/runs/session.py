@@ -59,7 +59,7 @@ class TrackProgress:
 
 Watch = Callable[[TrackProgress], None]
 STORED_EVERY_S = 0.05
-"""Rounds that take less are stored together; each has a transaction of its own otherwise."""
+"""Transactions begin at least so far apart, in seconds; rounds that finish meanwhile share the next one."""
 MOST_WAITING, WAITING_BYTES = 32, 64 << 20
 """Finished rounds, and bytes of their states, that may be in memory until they are stored."""
 

@@ -63,7 +63,7 @@ def _in_processes(jobs: Sequence[Job], folder: Path, command: str, workers: int,
     try:
         _listen(crew, reports, len(jobs), watch)
     finally:
-        for worker in crew:  # every finished round is stored, so that nothing is lost
+        for worker in crew:  # what is stored is whole; the few quick rounds that still waited are computed again
             worker.kill()
         for worker in crew:
             worker.join()
