@@ -69,8 +69,9 @@ def search(game: Search, tries: int, run: RunJobs) -> Answer:
     ]
     tried += _outcomes(game, "near", second, game.seeds, run)
     finalists = [(first + second)[_best_by(key, tried)] for key in (_utility, _saving)]
-    fresh = _outcomes(game, "fresh", finalists, game.fresh_seeds, run)
-    return Answer(sorted(tried, key=_utility, reverse=True), fresh[0], fresh[1])
+    distinct = list(dict.fromkeys(finalists))  # one strategy is often both
+    fresh = dict(zip(distinct, _outcomes(game, "fresh", distinct, game.fresh_seeds, run), strict=True))
+    return Answer(sorted(tried, key=_utility, reverse=True), *(fresh[finalist] for finalist in finalists))
 
 
 def _random(number: int) -> np.random.Generator:
