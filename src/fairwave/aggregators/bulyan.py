@@ -6,17 +6,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from fairwave.aggregators.aggregator import Aggregator, OwnShare, num_attackers
-from fairwave.aggregators.krum import (
-    FlagPerPair,
-    Places,
-    last_compared,
-    neighbours_of,
-    num_compared,
-    sums_up_to,
-)
-from fairwave.aggregators.order_statistics import mean_of_smallest, median
+from fairwave.aggregators.krum import LARGEST, FlagPerPair, Places, last_compared, neighbours_of, num_compared
+from fairwave.aggregators.order_statistics import mean_of_nearest, median
 from fairwave.scenario.defence_parameters import Defences
 from fairwave.types import Count, FlagPerDevice, Params, UpdatePerDevice
 
@@ -31,18 +25,31 @@ def _bulyan(settings: Defences, rows: UpdatePerDevice, arrived: FlagPerDevice, o
     chosen = _chosen(rows, arrived, attackers, jnp.maximum(count - 2 * attackers, 1))
     middle = median(rows, chosen)
     used = jnp.minimum(jnp.maximum(count - 4 * attackers, 1), jnp.sum(chosen))
-    return jnp.where(count > 0, mean_of_smallest(rows, chosen, jnp.abs(rows - middle[None, :]), used), 0.0)
+    return jnp.where(count > 0, mean_of_nearest(rows, chosen, middle, used), 0.0)
+
+
+class _Ranks(NamedTuple):
+    """The neighbours that are left in every update's order, as lists: taking one out takes one step.
+
+    Places count from 1; 0 is before the first, and the last but one is the farthest.
+    """
+
+    before: Int[Array, "device place"]
+    after: Int[Array, "device place"]
 
 
 class _Choosing(NamedTuple):
-    """How far the choice is. Places are those in an update's order of its neighbours."""
+    """How far the choice is."""
 
     taken: Count
     left: FlagPerDevice
-    there: FlagPerPair
-    """Which neighbours are still left, in every update's order."""
+    ranks: _Ranks
     last: Places
-    """Up to where an update is compared with them."""
+    """Up to where an update is compared."""
+    total: Float[Array, " device"]
+    """Sum of the squared distances up to there that can be measured."""
+    far: Count
+    """How many of the updates up to there are too far away to be measured."""
 
 
 def _chosen(rows: UpdatePerDevice, arrived: FlagPerDevice, attackers: Count, wanted: Count) -> FlagPerDevice:
@@ -52,21 +59,55 @@ def _chosen(rows: UpdatePerDevice, arrived: FlagPerDevice, attackers: Count, wan
     neighbours, the rest stay; otherwise its farthest is dropped. So nobody's neighbours are counted again.
     """
     near = neighbours_of(rows, arrived)
-    place_of = jnp.argsort(near.who, axis=1)
-    places = jnp.arange(rows.shape[0])
+    number, places = rows.shape[0], jnp.arange(rows.shape[0])
+    place_of = jnp.zeros_like(near.who).at[places[:, None], near.who].set(places[None, :] + 1)
+    apart = jnp.pad(near.apart.astype(jnp.float64), ((0, 0), (1, 1)))
+    measured, unmeasured = jnp.where(jnp.isfinite(apart), apart, 0.0), jnp.isinf(apart)
 
     def choose(now: _Choosing) -> _Choosing:
-        best = jnp.argmin(sums_up_to(near, now.there, now.last, now.left))
+        scores = jnp.where(now.far > 0, LARGEST, jnp.minimum(now.total, LARGEST))
+        best = jnp.argmin(jnp.where(now.left, scores, jnp.inf))
         left, gone = now.left.at[best].set(False), place_of[:, best]
-        there = now.there.at[places, gone].set(False)
-        before = jnp.max(jnp.where(there & (places[None, :] < now.last[:, None]), places[None, :], 0), axis=1)
-        last = jnp.where(gone < now.last, now.last, before)
-        only_one = num_compared(left, attackers) == 1
-        return _Choosing(now.taken + 1, left, there, jnp.where(only_one, jnp.argmax(there, axis=1), last))
+        ranks = _without(now.ranks, gone)
+        fewer = num_compared(left, attackers) < num_compared(now.left, attackers)
+        # One neighbour fewer: the chosen one, or else the farthest. If one has to stay, it is the nearest that is left.
+        dropped = jnp.minimum(gone, now.last)
+        nearest = ranks.after[:, 0]
+        shorter = jnp.where(gone < now.last, now.last, now.ranks.before[places, now.last])
+        return _Choosing(
+            taken=now.taken + 1,
+            left=left,
+            ranks=ranks,
+            last=jnp.where(fewer, shorter, nearest),
+            total=jnp.where(fewer, now.total - measured[places, dropped], measured[places, nearest]),
+            far=jnp.where(fewer, now.far - unmeasured[places, dropped], unmeasured[places, nearest].astype(jnp.int64)),
+        )
 
     there = arrived[near.who]
-    first = _Choosing(jnp.asarray(0), arrived, there, last_compared(there, num_compared(arrived, attackers)))
+    last = last_compared(there, num_compared(arrived, attackers)) + 1
+    up_to = jnp.pad(there, ((0, 0), (1, 1))) & (jnp.arange(number + 2)[None, :] <= last[:, None])
+    total = jnp.sum(jnp.where(up_to, measured, 0.0), axis=1)
+    first = _Choosing(jnp.asarray(0), arrived, _ranks(there), last, total, jnp.sum(up_to & unmeasured, axis=1))
     return arrived & ~jax.lax.while_loop(lambda now: now.taken < wanted, choose, first).left
+
+
+def _ranks(there: FlagPerPair) -> _Ranks:
+    """Lists of those that are there."""
+    number = there.shape[1]
+    places = jnp.arange(1, number + 1)[None, :]
+    last_there = jax.lax.cummax(jnp.where(there, places, 0), axis=1)
+    next_there = jax.lax.cummin(jnp.where(there, places, number + 1), axis=1, reverse=True)
+    return _Ranks(
+        before=jnp.pad(last_there, ((0, 0), (2, 0))),
+        after=jnp.pad(next_there, ((0, 0), (0, 2)), constant_values=number + 1),
+    )
+
+
+def _without(ranks: _Ranks, gone: Places) -> _Ranks:
+    """Lists without one place of each."""
+    lists = jnp.arange(gone.size)
+    before, after = ranks.before[lists, gone], ranks.after[lists, gone]
+    return _Ranks(ranks.before.at[lists, after].set(before), ranks.after.at[lists, before].set(after))
 
 
 bulyan = Aggregator(

@@ -36,6 +36,8 @@ class TrackState:
         who = f"{self.scheme} with seed {self.seed}"
         if self.ended_early:
             return f"{who} ended after {self.rounds} of {self.asked} rounds: {self.why_ended}"
+        if self.is_unfinished and self.rounds == 0:
+            return f"{who} has not begun: 0 of {self.asked} rounds"
         if self.is_unfinished:
             return f"{who} is not finished: {self.rounds} of {self.asked} rounds (interrupted, or still running)"
         return f"{who} has done all {self.asked} rounds"

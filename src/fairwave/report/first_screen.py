@@ -7,9 +7,11 @@ import datetime
 import html
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from fairwave.extensions import SCHEMES
 from fairwave.metrics.intervals import Interval
 from fairwave.report.run_summary import RunSummary, SchemeSummary
 from fairwave.report.run_verdict import verdict
@@ -17,6 +19,7 @@ from fairwave.report.style import change_text, counted, energy_text, percent_tex
 
 MOST_NOTES = 3
 """Tracks that are told of one by one; the list of runs and the tables have all."""
+_UNIT = re.compile(r"(?<=\d) (?=%|m?J\b|seeds?\b)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,17 +34,35 @@ class Tile:
 def first_screen(run: RunSummary, described: Mapping[str, object], notes: Sequence[str]) -> str:
     """Verdict, tiles, where and when, and what a reader should know first."""
     cells = "".join(
-        f'<div class="tile"><dt>{html.escape(tile.name)}</dt><dd><strong>{html.escape(tile.value)}</strong>'
-        + "".join(f"<small>{html.escape(note)}</small>" for note in tile.notes)
+        f'<div class="tile"><dt>{html.escape(tile.name)}</dt><dd><strong>{_text(tile.value)}</strong>'
+        + "".join(f"<small>{_text(note)}</small>" for note in tile.notes)
         + "</dd></div>"
         for tile in tiles(run)
     )
     shown = [*notes[:MOST_NOTES], *([f"and {len(notes) - MOST_NOTES} more"] if notes[MOST_NOTES:] else [])]
     warnings = "".join(f'<p class="warning">{html.escape(note)}</p>' for note in shown)
     return (
-        f'<p class="verdict">{html.escape(verdict(run))}</p><dl class="tiles">{cells}</dl>{warnings}'
-        f'<p class="quiet">{html.escape(circumstances(run, described))}</p>'
+        f'<p class="verdict">{_text(verdict(run))}</p><dl class="tiles">{cells}</dl>{warnings}'
+        f'<p class="quiet">{_text(circumstances(run, described))}{_command(described)}</p>'
+        f'<p class="quiet">{_text(_in_words(run))}</p>'
     )
+
+
+def _text(text: str) -> str:
+    """Text as HTML, in which no line ends between a number and what it counts."""
+    return html.escape(_UNIT.sub("\u00a0", text))
+
+
+def _command(described: Mapping[str, object]) -> str:
+    """The command, as it is typed."""
+    command = described.get("command")
+    return f" Made by <code>{html.escape(str(command))}</code>" if command else ""
+
+
+def _in_words(run: RunSummary) -> str:
+    """What the schemes of the tiles do; nothing of those that came from a file that is not at hand."""
+    shown = dict.fromkeys(filter(None, (run.subject, run.base)))
+    return " ".join(f"{name}: {SCHEMES[name].summary}" for name in shown if name in SCHEMES)
 
 
 def tiles(run: RunSummary) -> list[Tile]:
@@ -57,12 +78,11 @@ def tiles(run: RunSummary) -> list[Tile]:
 
 
 def circumstances(run: RunSummary, described: Mapping[str, object]) -> str:
-    """When it ran, on how many devices, with which seeds and schemes, by which command."""
+    """When it ran, on how many devices, with which seeds and schemes."""
     schemes = ", ".join(each.scheme for each in run.schemes)
     seeds = "one seed, so no intervals" if run.seeds == 1 else f"{run.seeds} seeds; intervals are 95 %, over seeds"
     parts = [*_data(described), counted(run.devices, "device"), seeds, f"schemes: {schemes}"]
-    command = f" Made by: {described['command']}." if described.get("command") else ""
-    return f"{date_text(str(described.get('begun', '')))}{'; '.join(parts)}.{command}"
+    return f"{date_text(str(described.get('begun', '')))}{'; '.join(parts)}."
 
 
 def _data(described: Mapping[str, object]) -> Iterator[str]:
@@ -139,13 +159,13 @@ def _change(run: RunSummary, name: str, change: Interval | None) -> Iterator[str
     if against is not None and against.uneven:
         fewest, most = against.rounds
         number = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-        yield f"{said} against {run.base} over the first {number} rounds, which both have done{_clear(change)}"
+        yield f"{said} compared with {run.base} over the first {number} rounds, which both have done{_clear(change)}"
         return
     yield f"{run.base}: {text(theirs.mean)}"
-    yield f"{said} against {run.base}{_clear(change)}"
+    yield f"{said} compared with {run.base}{_clear(change)}"
 
 
 def _clear(change: Interval) -> str:
     if math.isnan(change.low):
         return ""
-    return "" if not change.low <= 0.0 <= change.high else ", not clear"
+    return "" if not change.low <= 0.0 <= change.high else ", no clear difference"

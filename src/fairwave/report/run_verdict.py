@@ -75,19 +75,19 @@ def _beside(run: RunSummary) -> str:
         return ""
     where = _over(against)
     if run.classes is None:
-        told = f"{against.tested.mean:+.1f} % against {against.base}"
+        told = f"{against.tested.mean:+.1f} % compared with {against.base}"
     elif where:
-        told = f"{points_text(against.tested.mean)} against {against.base}"
+        told = f"{points_text(against.tested.mean)} compared with {against.base}"
     else:
         told = f"benchmark {against.base}: {percent_text(run.of(against.base).tested.mean)}"
-    clear = (
-        ""
-        if math.isnan(against.tested.low)
-        else ", a clear difference"
-        if _clear(against.tested)
-        else ", no clear difference"
-    )
-    return f" ({told}{clear}{where})"
+    return f" ({told}{where}{_how_clear(run, against.tested)})"
+
+
+def _how_clear(run: RunSummary, change: Interval) -> str:
+    """Whether a difference in what was learned is one; with one seed, nobody can say."""
+    if not math.isnan(change.low):
+        return ", a clear difference" if _clear(change) else ", no clear difference"
+    return "; one seed cannot tell whether they differ" if run.seeds == 1 else ""
 
 
 def _over(against: Comparison) -> str:

@@ -53,7 +53,7 @@ def percent_interval(share: Interval) -> str:
 
 def change_text(per_cent: float) -> str:
     """A change with its sign; never -100 %, which would leave nothing at all."""
-    return "below -99.9 %" if per_cent < -99.95 else f"{per_cent:+.1f} %"
+    return "down by more than 99.9 %" if per_cent < -99.95 else f"{per_cent:+.1f} %"
 
 
 def points_text(difference: float) -> str:

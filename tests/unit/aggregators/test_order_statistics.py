@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fairwave.aggregators.order_statistics import BLOCK, mean_between, mean_of_smallest, median, of_rank
+from fairwave.aggregators.order_statistics import BLOCK, mean_between, mean_of_nearest, median, of_rank
 from fairwave.double_precision import double_precision
 
 ROWS = 9
@@ -43,17 +43,22 @@ def test_nothing_counts_as_zero():
     assert (median(rows, nobody) == 0.0).all() and (mean_between(rows, nobody, 0) == 0.0).all()
 
 
-def test_rows_nearest_by_a_measure_are_averaged_and_ties_share_the_last_places():
-    rows = np.array([[1.0], [2.0], [4.0], [8.0], [99.0]], np.float32)
-    by = np.array([[0.0], [3.0], [3.0], [7.0], [0.0]], np.float32)
-    counted = np.array([True, True, True, True, False])
-    for used, expected in ((1, 1.0), (2, (1.0 + 3.0) / 2.0), (3, 7.0 / 3.0), (4, 15.0 / 4.0)):
-        found = mean_of_smallest(jnp.asarray(rows), jnp.asarray(counted), jnp.asarray(by), used)
+def test_rows_nearest_to_a_centre_are_averaged_and_ties_share_the_last_places():
+    rows = np.array([[1.0], [-2.0], [4.0], [8.0], [1.0]], np.float32)
+    counted, centre = np.array([True, True, True, True, False]), jnp.ones(1, np.float32)
+    for used, expected in ((1, 1.0), (2, (1.0 + 1.0) / 2.0), (3, 3.0 / 3.0), (4, 11.0 / 4.0)):
+        found = mean_of_nearest(jnp.asarray(rows), jnp.asarray(counted), centre, used)
         assert float(found[0]) == pytest.approx(expected)
+
+
+def test_more_rows_than_short_integers_can_count():
+    rows = np.random.default_rng(2).normal(size=(40_000, 3)).astype(np.float32)
+    found = jax.jit(of_rank)(jnp.asarray(rows), jnp.ones(40_000, bool), jnp.asarray(36_000))
+    np.testing.assert_array_equal(found, np.sort(rows, axis=0)[36_000])
 
 
 @pytest.mark.parametrize("width", [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 7])
 def test_blocks_fit_together(width):
     rows = np.random.default_rng(1).normal(size=(5, width)).astype(np.float32)
-    found = of_rank(jnp.asarray(rows), jnp.ones(5, bool), jnp.asarray(1))
-    np.testing.assert_array_equal(found, np.sort(rows, axis=0)[1])
+    found = median(jnp.asarray(rows), jnp.ones(5, bool))
+    np.testing.assert_array_equal(found, np.sort(rows, axis=0)[2])
