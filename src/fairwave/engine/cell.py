@@ -90,13 +90,17 @@ class SimulatedCell:
             first = jnp.asarray(0)
             compile_ahead(lambda: run_round(self, state, first))
 
+    def is_one_program(self, state: State) -> bool:
+        """Whether its rounds are computed as one program each."""
+        return self.witness is None and self._execution.whole_rounds_here() and self._is_light(state)
+
     def round(self, state: State, round_index: int) -> tuple[State, RoundRecord]:
         """The next state, and what happened."""
         with training_precision():
             copies = state.server.copies.with_room()
             if copies is not state.server.copies:
                 state = State(dataclasses.replace(state.server, copies=copies), state.devices)
-            return run_round(self, state, jnp.asarray(round_index))
+            return run_round(self, state, jnp.asarray(round_index), self.evaluator.is_due(round_index))
 
     def begin_next(self, before: State, state: State, round_index: int) -> tuple[State, RoundRecord] | None:
         """Begin a round while the one before it is still computed; None where that has to be finished first.
@@ -106,12 +110,14 @@ class SimulatedCell:
         if not self._overlaps(before) or not before.server.copies.has_room(2):
             return None
         with training_precision():
-            return run_round(self, state, jnp.asarray(round_index))
+            return run_round(self, state, jnp.asarray(round_index), self.evaluator.is_due(round_index))
 
     def _overlaps(self, state: State) -> bool:
         """Whether two rounds may be computed at once: where the host does not compute, and both fit into memory."""
-        if self.witness is not None or self._steps.form_here() != "vectorised":
-            return False
+        return self.witness is None and self._steps.form_here() == "vectorised" and self._is_light(state)
+
+    def _is_light(self, state: State) -> bool:
+        """Whether the updates of all participants take little memory."""
         model: int = sum(leaf.nbytes for leaf in jax.tree.leaves(state.server.global_params))
         return model * (self.scenario.cell.participants or self.scenario.cell.num_devices) <= LIGHT_ROUND
 

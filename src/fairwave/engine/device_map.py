@@ -41,6 +41,8 @@ class Execution:
 
     form: Form | None = None
     """How devices are spread over the hardware; None for what suits it."""
+    one_program: bool | None = None
+    """Light rounds whole as one program, with `vectorised`; None for that on a GPU, where launching twenty costs more."""
     threads: int | None = None
     """Threads of the form `threads`; None for one per core."""
     chunk: int | None = None
@@ -51,6 +53,12 @@ class Execution:
         if self.form_here() == "threads" and self.form is None and num_parameters * batch_size < LIGHT:
             return dataclasses.replace(self, form="vectorised")
         return self
+
+    def whole_rounds_here(self) -> bool:
+        """Whether light rounds are one program each."""
+        if self.form_here() != "vectorised":
+            return False
+        return jax.default_backend() != "cpu" if self.one_program is None else self.one_program
 
     def form_here(self) -> Form:
         """The form that is chosen, or that suits the hardware."""
@@ -91,6 +99,8 @@ class DeviceMap:
         rehearsal = rehearsing()
         if rehearsal is not None:
             return self._rehearsed(rehearsal, form, execution.chunk, shared, own)
+        if form == "vectorised" and _is_traced(shared, own):  # a part of a larger program
+            return self._at_once(execution.chunk, shared, own)
         return self._program(form, execution.chunk, shared, own)(shared, own)
 
     def _threaded(self, shared: Tree, own: Tree, threads: int) -> Tree:
@@ -129,18 +139,21 @@ class DeviceMap:
         leaves, structure = jax.tree.flatten((shared, own))
         key = (form, chunk, structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
         if key not in self._programs:
-            at_once = functools.partial(vectorised, self._function)
-            if self._length is not None:
-                at_once = functools.partial(by_length, self._function, self._length)
             if form == "sharded":
                 serial = jax.default_backend() == "cpu"
-                each = functools.partial(serially, self._function) if serial else functools.partial(at_once, chunk)
+                each = functools.partial(serially, self._function) if serial else functools.partial(self._at_once, chunk)
                 self._programs[key] = sharded(each)
             else:
                 num_devices = jax.tree.leaves(own)[0].shape[0]
                 most = num_devices if self._length is None else company(num_devices)
-                self._programs[key] = largest_fitting(at_once, chunk, most, shared, own)
+                self._programs[key] = largest_fitting(self._at_once, chunk, most, shared, own)
         return self._programs[key]
+
+    def _at_once(self, chunk: int | None, shared: Tree, own: Tree) -> Tree:
+        """Devices side by side, so many at a time."""
+        if self._length is None:
+            return vectorised(self._function, chunk, shared, own)
+        return by_length(self._function, self._length, chunk, shared, own)
 
 
 def serially(function: Callable[[Any, Any], Tree], shared: Tree, own: Tree) -> Tree:
@@ -176,6 +189,10 @@ def by_length(
 def company(num_devices: int) -> int:
     """The size of equal parts of all devices, none larger than is enough."""
     return -(-num_devices // -(-num_devices // ENOUGH_COMPANY))
+
+
+def _is_traced(*trees: Tree) -> bool:
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))
 
 
 @functools.cache

@@ -35,10 +35,14 @@ class Evaluator:
             self._trained_on = part_of(devices.samples, jnp.asarray(members))
             self._marked = marked_test(trigger_of(access_point.scenario.cheating.adversaries), access_point.test)
 
-    def copies(self, participants: Participants) -> Array:
+    def is_due(self, round_index: int) -> bool:
+        """Whether the scenario asks for an evaluation of that round."""
+        return (round_index + 1) % self._every == 0
+
+    def copies(self, participants: Participants, due: bool) -> Array:
         """Accuracy of the model that each participant uses, on some test samples; NaN in other rounds."""
         shared, own = participants.shared, participants.own
-        if not self._is_due(shared.round_index):
+        if not due:
             return jnp.full((), jnp.nan)
         inputs, labels = self._access_point.tried_on
         shared, used = dataclasses.replace(shared, inputs=inputs, labels=labels), own.copy
@@ -47,9 +51,9 @@ class Evaluator:
         accuracy: Array = copy_accuracy_program(self._model)(shared, used, self._execution)
         return accuracy
 
-    def model(self, params: Tree, round_index: Count) -> Evaluation:
+    def model(self, params: Tree, round_index: Count, due: bool) -> Evaluation:
         """How good the access point's model is, and what it gives away; NaN in other rounds."""
-        if not self._is_due(round_index):
+        if not due:
             unknown = jnp.full((), jnp.nan)
             rmse, marked = (None if absent else unknown for absent in (self._model.numbers is None, not self._marked))
             return Evaluation(unknown, unknown, unknown, rmse, marked)
@@ -70,9 +74,6 @@ class Evaluator:
         losses = loss_program(self._model)((params, shared), everyone, self._execution)
         of_all: Scalar = _loss_of_all(losses, point.counts)
         return of_all
-
-    def _is_due(self, round_index: Count) -> bool:
-        return (int(round_index) + 1) % self._every == 0
 
 
 _loss_of_all = Program(global_loss)

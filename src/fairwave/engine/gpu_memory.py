@@ -34,6 +34,12 @@ def largest_fitting(program: Chunked, chunk: int | None, most: int, shared: Tree
     return compiled
 
 
+def fits(compiled: jax.stages.Compiled) -> bool:
+    """Whether a program has room in free memory."""
+    budget = free_bytes()
+    return budget is None or _scratch_bytes(compiled) <= budget
+
+
 def free_bytes() -> int | None:
     """Memory that a program may take now; None where the backend does not tell."""
     memory = jax.local_devices()[0].memory_stats()

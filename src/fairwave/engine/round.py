@@ -47,8 +47,10 @@ if TYPE_CHECKING:
     from fairwave.engine.cell import SimulatedCell
 
 
-def run_round(cell: SimulatedCell, state: State, round_index: Count) -> tuple[State, RoundRecord]:
-    """The next state, and a record of what happened."""
+def run_round(
+    cell: SimulatedCell, state: State, round_index: Count, evaluated: bool = True
+) -> tuple[State, RoundRecord]:
+    """The next state, and a record of what happened; with or without an evaluation of models on test data."""
     access_point, devices = cell.access_point, cell.devices
     server, device_states = state.server, state.devices
 
@@ -90,8 +92,8 @@ def run_round(cell: SimulatedCell, state: State, round_index: Count) -> tuple[St
     # model after the round.
     if cell.witness is not None:
         cell.witness(RoundAtServer(server, upload, invitation, concluded, round_index))
-    reports = device_reports(invitation, trained, cell.evaluator.copies(participants))
-    evaluation = cell.evaluator.model(concluded.server.global_params, round_index)
+    reports = device_reports(invitation, trained, cell.evaluator.copies(participants, evaluated))
+    evaluation = cell.evaluator.model(concluded.server.global_params, round_index, evaluated)
     record = make_record(invitation, plans, concluded, reports, evaluation)
     return State(concluded.server, device_states), record
 

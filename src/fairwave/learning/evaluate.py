@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from fairwave.learning.loss import CHUNK, scaled
+from fairwave.learning.loss import chunk_of, scaled
 from fairwave.learning.model import Inputs, Model, Tree
 from fairwave.types import Scalar
 
@@ -33,7 +33,7 @@ def root_mean_squared_error(model: Model, params: Tree, inputs: Array, labels: A
 
 def _total(inputs: Array, labels: Array, kind: type, value: Callable[[Inputs, Array], Array]) -> Array:
     """Sum of a value of every sample, in chunks that bound memory."""
-    size = min(CHUNK, labels.shape[0])
+    size = chunk_of(labels.shape[0])
 
     def add(total: Array, start: Array) -> tuple[Array, None]:
         place = start + jnp.arange(size)
@@ -47,7 +47,7 @@ def _total(inputs: Array, labels: Array, kind: type, value: Callable[[Inputs, Ar
 
 def sample_losses(model: Model, params: Tree, inputs: Array, labels: Array) -> Float[Array, " sample"]:
     """The loss of each sample."""
-    size = min(CHUNK, labels.shape[0])
+    size = chunk_of(labels.shape[0])
     starts = jnp.arange(0, labels.shape[0], size)
 
     def some(start: Array) -> Array:

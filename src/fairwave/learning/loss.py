@@ -14,7 +14,13 @@ from jaxtyping import Array, Int
 from fairwave.learning.model import Inputs, Labels, Model, Tree
 from fairwave.types import Count, PerDevice, Scalar
 
-CHUNK = 1_000
+CHUNK, LARGE_CHUNK = 1_000, 10_000
+"""Samples at a time: what stays near a CPU, and what a GPU has room for, where every piece is launched anew."""
+
+
+def chunk_of(samples: int) -> int:
+    """How many of the samples are computed at a time."""
+    return min(CHUNK if jax.default_backend() == "cpu" else LARGE_CHUNK, samples)
 
 
 class Samples(eqx.Module):
@@ -75,7 +81,7 @@ def _chunk_loss(model: Model, params: Tree, inputs: Inputs, labels: Labels, coun
 
 def _over_chunks(samples: Samples, zero: Tree, value: Callable[[tuple[Array, Array, Array]], Tree]) -> Tree:
     held = samples.own.shape[0]
-    size = min(CHUNK, held)
+    size = chunk_of(held)
     starts = jnp.arange(0, held, size)
 
     def add(total: Tree, start: Array) -> tuple[Tree, None]:

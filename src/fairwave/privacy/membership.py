@@ -14,5 +14,8 @@ from fairwave.types import Scalar
 def loss_attack_auc(member_losses: Float[Array, " member"], other_losses: Float[Array, " other"]) -> Scalar:
     """Probability that a random member has a smaller loss than a random other sample, ties counted half."""
     ordered = jnp.sort(other_losses)
-    below, up_to = (jnp.searchsorted(ordered, member_losses, side=side) for side in ("left", "right"))
+    # Unrolled, each search is one kernel on a GPU, and not one per halving.
+    below, up_to = (
+        jnp.searchsorted(ordered, member_losses, side=side, method="scan_unrolled") for side in ("left", "right")
+    )
     return jnp.mean(1.0 - 0.5 * (below + up_to) / other_losses.shape[0])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import jax
 import numpy as np
 
 from fairwave.data import sources
 from fairwave.engine.cell import SimulatedCell
+from fairwave.engine.cell_group import CellGroup
 from fairwave.engine.device_map import BEST_HERE, Execution
 from fairwave.engine.end_reasons import EndReason
 from fairwave.engine.round_record import Arrays, RoundRecord
@@ -73,6 +74,10 @@ class Experiment:
         return SimulatedCell(
             scenario, SCHEMES[track.scheme], self.model, self.seen, self._execution, first_model=self._first_model
         )
+
+    def computes_together(self) -> bool:
+        """Whether tracks of one scheme are computed side by side, where their rounds are light."""
+        return self._execution.whole_rounds_here()
 
     def access_point(self, track: Track, counts: np.ndarray, noise_root: Key | None) -> AccessPoint:
         """A track's access point, for a federation: it keeps every device's copy, to send it."""
@@ -139,21 +144,40 @@ def run_rounds(
     cell: SimulatedCell, num_rounds: int, state: State | None = None, first: int = 0
 ) -> Iterator[CompletedRound]:
     """Rounds from `first` on, until the last, the target, or nobody can take part. Every plan is certified."""
-    before = cell.start() if state is None else state
+    for (done,) in run_together(CellGroup([cell]), num_rounds, None if state is None else [state], first):
+        assert done is not None  # the only cell goes on until it ends
+        yield done
+
+
+def run_together(
+    group: CellGroup, num_rounds: int, states: Sequence[State] | None = None, first: int = 0
+) -> Iterator[Sequence[CompletedRound | None]]:
+    """The same rounds of several cells; None for one that has ended before."""
+    before = [cell.start() for cell in group.cells] if states is None else states
     if first < num_rounds:
-        cell.compile_ahead(before)
-    begun = None
+        group.compile_ahead(before)
+    begun, ended = None, [False] * len(group.cells)
     for round_index in range(first, num_rounds):
-        current, record = cell.round(before, round_index) if begun is None else begun
+        current = group.round(before, round_index) if begun is None else begun
+        after = [state for state, _ in current]
         # The next round is computed while this one is looked at; should this be the last, nobody looks at the next.
-        begun = cell.begin_next(before, current, round_index + 1) if round_index + 1 < num_rounds else None
-        record = jax.device_get(record)
-        certify_plans(record.plan, f"{cell.access_point.rules.scheme.name}, round {round_index + 1}, ")
-        ended = cell.end_reason(current, record, round_index + 1)
-        yield CompletedRound(round_index, current, record, ended)
-        if ended is not None:
+        begun = group.begin_next(before, after, round_index + 1) if round_index + 1 < num_rounds else None
+        done = [
+            None if over else _completed(cell, round_index, state, record)
+            for cell, (state, record), over in zip(group.cells, current, ended, strict=True)
+        ]
+        yield done
+        ended = [one is None or one.ended is not None for one in done]
+        if all(ended):
             return
-        before = current
+        before = after
+
+
+def _completed(cell: SimulatedCell, round_index: int, state: State, record: RoundRecord) -> CompletedRound:
+    """A round whose values have arrived, and whose plans are certified."""
+    record = jax.device_get(record)
+    certify_plans(record.plan, f"{cell.access_point.rules.scheme.name}, round {round_index + 1}, ")
+    return CompletedRound(round_index, state, record, cell.end_reason(state, record, round_index + 1))
 
 
 def check_layers(scenario: Scenario, data: sources.DataSet) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import jax
 
 from fairwave.engine.cell import SimulatedCell
+from fairwave.engine.cell_group import CellGroup
 from fairwave.engine.device_map import BEST_HERE, Execution
 from fairwave.engine.round_record import TEST_RMSE, as_arrays, ledger_events, mean_of_participants
 from fairwave.engine.state import State
@@ -20,7 +22,7 @@ from fairwave.privacy.modes.mode import mode_of
 from fairwave.runs.background import in_background
 from fairwave.runs.database import locked
 from fairwave.runs.energy_so_far import EnergySoFar
-from fairwave.runs.experiment import CompletedRound, Experiment, run_rounds
+from fairwave.runs.experiment import CompletedRound, Experiment, run_together
 from fairwave.runs.finished_round import FinishedRound
 from fairwave.runs.folder import holds_run, is_federation, last_command, make_folder, planned, refuse_federation
 from fairwave.runs.history import session_now
@@ -31,6 +33,7 @@ from fairwave.runs.packing import pack_state, rows_of, unpack_state
 from fairwave.runs.plugin_check import refuse_changed_plugins
 from fairwave.runs.results import to_dataset
 from fairwave.runs.store import RunStore, no_run_in
+from fairwave.runs.track_groups import MOST_TOGETHER, Group, side_by_side
 from fairwave.runs.track_states import track_states
 from fairwave.scenario.model_keeping import keeps
 from fairwave.trackers.callback import Training
@@ -161,28 +164,46 @@ def _work_through(
         store.extend(order, session_now(command))
     if left:
         experiment = Experiment(order, execution=prepared) if isinstance(prepared, Execution) else prepared
-        for track in left:
-            _run_track(store, experiment, track, watch, follow)
+        size = min(len(order.seeds), MOST_TOGETHER) if experiment.computes_together() else 1
+        for group in side_by_side([(track, status[track].rounds) for track in left], order.seeds, size):
+            _run_tracks(store, experiment, group, (watch, follow))
     announce(None)
     return bool(left)
 
 
-def _run_track(store: RunStore, experiment: Experiment, track: Track, watch: Watch, follow: Follow) -> None:
-    order, cell = store.order, experiment.cell(track)
-    store.begin(track, experiment.fingerprint(cell), experiment.layout(cell))
-    first, checkpoint = store.summary(track).rounds, store.checkpoint(track)
-    announce(TrackAssignment(track, first, order.rounds, checkpoint))
-    state = cell.start() if checkpoint is None else unpack_state(checkpoint, like=cell.start())
-    energy = EnergySoFar(order.scenario.cell.num_devices)
-    for stored in store.records(track):
-        energy.add(stored)
-    watch(TrackProgress(track, first))
-    training = Training(track.scheme, track.seed, order.rounds, first, cell.scenario, store.folder)
-    with followed(follow(training)) as calls:
-        keep = functools.partial(_keep, store, track, cell, energy, watch, calls)
-        with in_background(keep, most=_may_wait(state), pause_s=STORED_EVERY_S) as hand_over:
-            for done in run_rounds(cell, order.rounds, state, first):
-                calls.ended = done.ended
+def _run_tracks(store: RunStore, experiment: Experiment, group: Group, followers: tuple[Watch, Follow]) -> None:
+    """Run tracks that have the same rounds done, side by side; all rounds that are finished are stored together."""
+    watch, follow = followers
+    order, cells = store.order, [experiment.cell(track) for track in group.members]
+    tracks = {place: group.members[place] for place in group.left}
+    first = store.summary(group.members[group.left[0]]).rounds
+    states, keepers, told = list[State](), list[Callable[[Sequence[CompletedRound]], None]](), []
+    with contextlib.ExitStack() as training_goes_on:
+        for place, track in tracks.items():
+            cell = cells[place]
+            store.begin(track, experiment.fingerprint(cell), experiment.layout(cell))
+            checkpoint = store.checkpoint(track)
+            announce(TrackAssignment(track, first, order.rounds, checkpoint))
+            energy = EnergySoFar(order.scenario.cell.num_devices)
+            for stored in store.records(track):
+                energy.add(stored)
+            watch(TrackProgress(track, first))
+            training = Training(track.scheme, track.seed, order.rounds, first, cell.scenario, store.folder)
+            calls = training_goes_on.enter_context(followed(follow(training)))
+            states.append(cell.start() if checkpoint is None else unpack_state(checkpoint, like=cell.start()))
+            keepers.append(functools.partial(_keep, store, track, cell, energy, watch, calls))
+            told.append(calls)
+
+        def keep(rounds: Sequence[Sequence[CompletedRound | None]]) -> None:
+            for keeper, of_track in zip(keepers, zip(*rounds, strict=True), strict=True):
+                done = [one for one in of_track if one is not None]
+                if done:
+                    keeper(done)
+
+        with in_background(keep, most=_may_wait(states[0]), pause_s=STORED_EVERY_S) as hand_over:
+            for done in run_together(CellGroup(cells, group.left), order.rounds, states, first):
+                for calls, one in zip(told, done, strict=True):
+                    calls.ended = calls.ended if one is None else one.ended
                 hand_over(done)
 
 
