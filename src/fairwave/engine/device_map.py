@@ -42,7 +42,7 @@ class Execution:
     form: Form | None = None
     """How devices are spread over the hardware; None for what suits it."""
     one_program: bool | None = None
-    """Light rounds whole as one program, with `vectorised`; None for that on a GPU, where launching twenty costs more."""
+    """Light rounds whole as one program, in the form `vectorised`; None for that on a GPU."""
     threads: int | None = None
     """Threads of the form `threads`; None for one per core."""
     chunk: int | None = None
@@ -141,7 +141,9 @@ class DeviceMap:
         if key not in self._programs:
             if form == "sharded":
                 serial = jax.default_backend() == "cpu"
-                each = functools.partial(serially, self._function) if serial else functools.partial(self._at_once, chunk)
+                each = (
+                    functools.partial(serially, self._function) if serial else functools.partial(self._at_once, chunk)
+                )
                 self._programs[key] = sharded(each)
             else:
                 num_devices = jax.tree.leaves(own)[0].shape[0]

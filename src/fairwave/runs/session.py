@@ -31,6 +31,7 @@ from fairwave.runs.kept_models import kept_part
 from fairwave.runs.order import Order, Track
 from fairwave.runs.packing import pack_state, rows_of, unpack_state
 from fairwave.runs.plugin_check import refuse_changed_plugins
+from fairwave.runs.prepared_groups import prepared
 from fairwave.runs.results import to_dataset
 from fairwave.runs.store import RunStore, no_run_in
 from fairwave.runs.track_groups import MOST_TOGETHER, Group, side_by_side
@@ -150,7 +151,7 @@ def ended_early(store: RunStore) -> list[str]:
 
 
 def _work_through(
-    store: RunStore, order: Order, command: str, followers: tuple[Watch, Follow], prepared: Experiment | Execution
+    store: RunStore, order: Order, command: str, followers: tuple[Watch, Follow], given: Experiment | Execution
 ) -> bool:
     """Run whatever is left of an order; an experiment that is prepared already is used."""
     watch, follow = followers
@@ -163,24 +164,25 @@ def _work_through(
         refuse_changed_plugins(store.folder, store.plugins(), order)
         store.extend(order, session_now(command))
     if left:
-        experiment = Experiment(order, execution=prepared) if isinstance(prepared, Execution) else prepared
+        experiment = Experiment(order, execution=given) if isinstance(given, Execution) else given
         size = min(len(order.seeds), MOST_TOGETHER) if experiment.computes_together() else 1
-        for group in side_by_side([(track, status[track].rounds) for track in left], order.seeds, size):
-            _run_tracks(store, experiment, group, (watch, follow))
+        groups = list(side_by_side([(track, status[track].rounds) for track in left], order.seeds, size))
+        for group, cells in prepared(experiment, groups):
+            _run_tracks(store, experiment, group, cells, (watch, follow))
     announce(None)
     return bool(left)
 
 
-def _run_tracks(store: RunStore, experiment: Experiment, group: Group, followers: tuple[Watch, Follow]) -> None:
+def _run_tracks(
+    store: RunStore, experiment: Experiment, group: Group, cells: CellGroup, followers: tuple[Watch, Follow]
+) -> None:
     """Run tracks that have the same rounds done, side by side; all rounds that are finished are stored together."""
     watch, follow = followers
-    order, cells = store.order, [experiment.cell(track) for track in group.members]
-    tracks = {place: group.members[place] for place in group.left}
-    first = store.summary(group.members[group.left[0]]).rounds
+    order, tracks = store.order, [group.members[place] for place in group.left]
+    first = store.summary(tracks[0]).rounds
     states, keepers, told = list[State](), list[Callable[[Sequence[CompletedRound]], None]](), []
     with contextlib.ExitStack() as training_goes_on:
-        for place, track in tracks.items():
-            cell = cells[place]
+        for track, cell in zip(tracks, cells.cells, strict=True):
             store.begin(track, experiment.fingerprint(cell), experiment.layout(cell))
             checkpoint = store.checkpoint(track)
             announce(TrackAssignment(track, first, order.rounds, checkpoint))
@@ -201,7 +203,7 @@ def _run_tracks(store: RunStore, experiment: Experiment, group: Group, followers
                     keeper(done)
 
         with in_background(keep, most=_may_wait(states[0]), pause_s=STORED_EVERY_S) as hand_over:
-            for done in run_together(CellGroup(cells, group.left), order.rounds, states, first):
+            for done in run_together(cells, order.rounds, states, first):
                 for calls, one in zip(told, done, strict=True):
                     calls.ended = calls.ended if one is None else one.ended
                 hand_over(done)

@@ -52,8 +52,8 @@ def test_one_seed_with_a_benchmark():
     even = 100 * (1 - ENERGY["proposed"].std() / ENERGY["max_power"].std())
     assert verdict(summary(results())) == (
         "After 12 rounds with one seed, the proposed scheme reaches 60.0 % test accuracy (benchmark max_power: 50.0 "
-        f"%; one seed cannot tell whether they differ), and its devices spend {less:.1f} % less energy than under max_power, with {even:.1f} % less spread between "
-        "them; no privacy guarantee is proved."
+        f"%; one seed cannot tell whether they differ), and its devices spend {less:.1f} % less energy than under "
+        f"max_power, with {even:.1f} % less spread between them; no privacy guarantee is proved."
     )
     said = shown(summary(results()))
     assert said["Test accuracy"] == ("60.0 %", "one seed", "max_power: 50.0 %", "+10.0 points compared with max_power")
@@ -100,8 +100,8 @@ def test_an_interrupted_track_is_compared_over_the_rounds_that_both_have():
     at_four = 100 * np.linspace(0.5, 1.0, ROUNDS)[3] * (0.6 - 0.5)
     assert verdict(run).startswith(
         "This run is not finished (proposed has done 12 of 12 rounds, max_power has done 4 of 12 rounds): so far, with "
-        f"one seed, the proposed scheme reaches 60.0 % test accuracy (+{at_four:.1f} points compared with max_power over the "
-        "first 4 rounds, which both have done; one seed cannot tell whether they differ), and"
+        f"one seed, the proposed scheme reaches 60.0 % test accuracy (+{at_four:.1f} points compared with max_power "
+        "over the first 4 rounds, which both have done; one seed cannot tell whether they differ), and"
     )
     assert shown(run)["Test accuracy"][2].endswith("over the first 4 rounds, which both have done")
 
