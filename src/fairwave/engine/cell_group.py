@@ -33,11 +33,11 @@ class CellGroup:
     def compile_ahead(self, states: Sequence[State]) -> None:
         """Compile the programs of a round before the first round needs them."""
         if all(cell.is_one_program(state) for cell, state in zip(self.cells, states, strict=True)):
-            whole = WholeRounds(self._all)
+            whole = self._whole or WholeRounds(self._all)
             try:
                 whole.compile(self._filled(_with_room(states)), 0)
             except NotOneProgram:
-                pass
+                self._whole = None
             else:
                 self._whole = whole
                 return
