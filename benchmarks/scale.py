@@ -31,6 +31,7 @@ def one_size(devices: int, rounds: int, precision: str) -> dict[str, Any]:
 
     from fairwave.data import sources
     from fairwave.engine.cell import SimulatedCell
+    from fairwave.engine.cell_group import CellGroup
     from fairwave.extensions import SCHEMES
     from fairwave.learning.models import model_of
     from fairwave.scenario.loading import load_scenario
@@ -41,10 +42,11 @@ def one_size(devices: int, rounds: int, precision: str) -> dict[str, Any]:
         settings = [f"cell.num_devices={devices}", f"learning.precision={precision}"]
         scenario = load_scenario("paper", [*settings, f"learning.gradient_exchange={exchange}"])
         cell = SimulatedCell(scenario, SCHEMES["proposed"], model_of(scenario.learning), data)
-        state, seconds = cell.start(), []
+        group, state, seconds = CellGroup([cell]), cell.start(), []
+        group.compile_ahead([state])
         for number in range(WARM_UP + rounds):
             began = time.perf_counter()
-            state, record = cell.round(state, number)
+            ((state, record),) = group.round([state], number)
             jax.block_until_ready((state, record))
             seconds.append(time.perf_counter() - began)
         found[name] = seconds[WARM_UP:]
