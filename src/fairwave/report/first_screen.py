@@ -19,6 +19,7 @@ from fairwave.report.style import change_text, counted, energy_text, percent_tex
 
 MOST_NOTES = 3
 """Tracks that are told of one by one; the list of runs and the tables have all."""
+_SMALL = re.compile(r"\b\d+(\.\d+)?e-\d+")
 _UNIT = re.compile(r"(?<=\d) (?=%|m?J\b|seeds?\b)")
 
 
@@ -49,8 +50,8 @@ def first_screen(run: RunSummary, described: Mapping[str, object], notes: Sequen
 
 
 def _text(text: str) -> str:
-    """Text as HTML, in which no line ends between a number and what it counts."""
-    return html.escape(_UNIT.sub("\u00a0", text))
+    """Text as HTML, in which no line ends within a number, or between it and what it counts."""
+    return _SMALL.sub(r'<span class="whole">\g<0></span>', html.escape(_UNIT.sub("\u00a0", text)))
 
 
 def _command(described: Mapping[str, object]) -> str:
