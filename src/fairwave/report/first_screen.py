@@ -129,7 +129,10 @@ def _epsilon(run: RunSummary, own: SchemeSummary) -> Tile:
     if run.base is not None and run.of(run.base).begun:
         beside = [f"{run.base}: {run.of(run.base).proved.brief()}"]
     value = f"{'' if own.proved.epsilon is None else 'epsilon '}{own.proved.brief()}"
-    return Tile("Proved privacy", value, [*own.proved.notes(), *beside])
+    title = (
+        "Proved privacy" if own.proved.epsilon is None or not own.proved.seeded else "Privacy with noise for deployment"
+    )
+    return Tile(title, value, [*own.proved.notes(), *beside])
 
 
 def _error(value: float) -> str:
@@ -141,7 +144,8 @@ def _ends(run: RunSummary, value: Interval, number: Callable[[float], str]) -> I
     if value.count == 1:
         yield "one seed" if run.seeds == 1 else f"one of {run.seeds} seeds"
     elif value.count > 1:
-        yield f"{number(value.low)} to {number(value.high)} ({value.count} seeds)"
+        low, high = number(value.low), number(value.high)
+        yield f"the same with all {value.count} seeds" if low == high else f"{low} to {high} ({value.count} seeds)"
 
 
 def _change(run: RunSummary, name: str, change: Interval | None) -> Iterator[str]:
@@ -149,21 +153,28 @@ def _change(run: RunSummary, name: str, change: Interval | None) -> Iterator[str
     if run.base is None or not run.of(run.base).begun:
         yield "nothing to compare with" if run.base is None else f"{run.base} has not begun"
         return
+    own: Interval = getattr(run.of(run.subject), name)
     theirs: Interval = getattr(run.of(run.base), name)
     if math.isnan(theirs.mean) or change is None or math.isnan(change.mean):
         yield f"{run.base}: no value to compare with"
         return
     points = name == "tested" and run.classes is not None
     text = percent_text if points else _error if name == "tested" else energy_text
-    said = points_text(change.mean) if points else change_text(change.mean)
+    said = points_text(_as_shown(own.mean) - _as_shown(theirs.mean)) if points else change_text(change.mean)
     against = run.against
     if against is not None and against.uneven:
         fewest, most = against.rounds
         number = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        said = points_text(change.mean) if points else said
         yield f"{said} compared with {run.base} over the first {number} rounds, which both have done{_clear(change)}"
         return
     yield f"{run.base}: {text(theirs.mean)}"
     yield f"{said} compared with {run.base}{_clear(change)}"
+
+
+def _as_shown(share: float) -> float:
+    """As it stands beside the difference, which is then that of what a reader sees."""
+    return round(share, 3)
 
 
 def _clear(change: Interval) -> str:

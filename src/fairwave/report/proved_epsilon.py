@@ -10,7 +10,7 @@ from fairwave.privacy.modes.mode import mode_of
 from fairwave.report.privacy_account import RunAccount, cost
 
 NOT_ENFORCED = "the noise assumes a sensitivity that nothing enforces, so it is no guarantee"
-REPEATABLE = "holds with noise for deployment; the noise of this run can be repeated, and protects nobody"
+REPEATABLE = "this run's own noise is made from its seed, and protects nobody"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ProvedEpsilon:
         if self.epsilon is not None:
             number = f"epsilon {cost(self.epsilon)} at delta {self.delta:g} is proved for {self.unit}"
             return (
-                f"{number}, if noise for deployment replaces this run's, which protects nobody"
+                f"with noise for deployment {number}, but this run's own noise protects nobody"
                 if self.seeded
                 else number
             )

@@ -35,7 +35,9 @@ def _opening(run: RunSummary, own: SchemeSummary) -> str:
     if shown:
         told = [each for each in run.schemes if each.scheme == run.subject or each in shown]
         far = ", ".join(
-            f"{each.scheme} has done {each.rounds} rounds" if each.begun else f"{each.scheme} has not begun"
+            f"{each.scheme} has done {each.rounds} rounds{_by_seed(each)}"
+            if each.begun
+            else f"{each.scheme} has not begun"
             for each in told[:MOST_TOLD]
         )
         far += f" and {len(told) - MOST_TOLD} more schemes" if told[MOST_TOLD:] else ""
@@ -46,6 +48,10 @@ def _opening(run: RunSummary, own: SchemeSummary) -> str:
     return f"After {counted(own.states[0].asked, 'round')} with {seeds}, "
 
 
+def _by_seed(scheme: SchemeSummary) -> str:
+    return ", depending on the seed" if len({state.rounds for state in scheme.states}) > 1 else ""
+
+
 def _learned(run: RunSummary, own: SchemeSummary) -> str:
     if own.diverged:
         return f"{_called(own.scheme)} has diverged (its training loss is not a number any more)"
@@ -54,8 +60,11 @@ def _learned(run: RunSummary, own: SchemeSummary) -> str:
     if run.classes is None:
         return f"{_called(own.scheme)} predicts test data with an RMSE of {_with_ends(own.tested)}{_beside(run)}"
     guess = 1.0 / run.classes if run.classes > 1 else 0.0
-    close = own.tested.mean < GUESSING * guess
-    guessing = f", close to guessing among {run.classes} classes" if close else ""
+    guessing = ""
+    if own.tested.mean < GUESSING * guess:
+        guessing = f", close to guessing among {run.classes} classes"
+    elif own.tested.low <= guess:
+        guessing = f", not clearly above guessing among {run.classes} classes"
     return f"{_called(own.scheme)} reaches {percent_interval(own.tested)} test accuracy{_beside(run)}{guessing}"
 
 

@@ -134,6 +134,21 @@ def test_a_model_that_has_not_learned_is_told(accuracy, close):
     assert ("close to guessing among 10 classes" in said) == close
 
 
+def test_seeds_that_may_have_learned_nothing_are_told():
+    said = verdict(summary(results(accuracy=((0.4, 0.1, 0.12), (0.5, 0.5, 0.5)))))
+    assert "not clearly above guessing among 10 classes" in said
+
+
+def test_differences_are_those_of_the_numbers_beside_them():
+    run = summary(results(accuracy=((0.90249,), (0.90351,))))  # shown as 90.2 and 90.4
+    assert "-0.2 points compared with max_power" in shown(run)["Test accuracy"]
+
+
+def test_an_interval_without_width_is_told_as_such():
+    said = shown(summary(results(accuracy=((0.6, 0.6, 0.6), (0.5, 0.5, 0.5)))))
+    assert "the same with all 3 seeds" in said["Mean energy per device and round"]
+
+
 def test_a_run_that_diverged_is_told():
     made = results()
     made["loss"][0, 0, 5:] = np.nan
@@ -159,7 +174,11 @@ def test_what_is_proved_is_the_worst_of_the_account():
 
 def test_noise_that_can_be_repeated_is_never_called_a_protection():
     seeded = ProvedEpsilon(1.5, 1e-5, "a record of a device", noisy=False, seeded=True)
-    assert "this run's, which protects nobody" in seeded.clause() and "protects nobody" in seeded.notes()[-1]
+    assert "this run's own noise protects nobody" in seeded.clause() and "protects nobody" in seeded.notes()[-1]
+    run = summary(results())
+    subject = dataclasses.replace(run.schemes[0], proved=seeded)
+    titles = [tile.name for tile in tiles(dataclasses.replace(run, schemes=(subject, *run.schemes[1:])))]
+    assert "Privacy with noise for deployment" in titles and "Proved privacy" not in titles
     deployed = dataclasses.replace(seeded, seeded=False)
     assert "protects nobody" not in deployed.clause() + " ".join(deployed.notes())
 
