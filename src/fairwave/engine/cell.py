@@ -91,8 +91,9 @@ class SimulatedCell:
             compile_ahead(lambda: run_round(self, state, first))
 
     def is_one_program(self, state: State) -> bool:
-        """Whether its rounds are computed as one program each."""
-        return self.witness is None and self._execution.whole_rounds_here() and self._is_light(state)
+        """Whether its rounds are computed as one program each: never where noise comes from the host."""
+        seeded = self.scenario.privacy.noise_source == "simulation"
+        return seeded and self.witness is None and self._execution.whole_rounds_here() and self._is_light(state)
 
     def round(self, state: State, round_index: int) -> tuple[State, RoundRecord]:
         """The next state, and what happened."""

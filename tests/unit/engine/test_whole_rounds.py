@@ -142,3 +142,9 @@ def test_a_program_that_does_not_fit_into_memory_is_not_used(monkeypatch, one_pr
 def test_on_a_cpu_nothing_changes(one_program):
     list(run_rounds(clusters_cell("proposed"), 2))
     assert not one_program
+
+
+def test_noise_from_the_host_is_no_part_of_a_program():
+    for source, expected in (("simulation", True), ("hardened", False)):
+        cell = clusters_cell("proposed", f"privacy.noise_source={source}", execution=WHOLE)
+        assert cell.is_one_program(cell.start()) == expected

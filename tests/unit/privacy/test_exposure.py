@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 
@@ -189,3 +190,9 @@ def test_every_coalition_is_bounded_by_all_devices_together():
             known = gaussian_epsilon(collapsed(levels[:, list(members)].min(axis=1)), DELTA)
             assert known <= total.together * (1 + 1e-12)
             assert size > 1 or known <= total.single * (1 + 1e-12)
+
+
+def test_what_is_on_the_ledger_cannot_be_changed():
+    (_, event) = copies(np.ones((1, 3)))[0]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        event.noise_std = np.full(3, 1e9)  # type: ignore[misc]

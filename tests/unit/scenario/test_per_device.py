@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from fairwave.errors import ScenarioError
 from fairwave.scenario.loading import load_scenario
-from fairwave.scenario.per_device import DeviceValues, per_device_fields, with_device_file
+from fairwave.scenario.per_device import DISTANCE, LABEL, DeviceValues, per_device_fields, with_device_file
 from fairwave.wireless.hardware import distances_m
 
 
@@ -74,3 +75,9 @@ def test_wrong_length_is_refused():
     scenario = load_scenario("paper", ["compute.compute_power_w=[0.1, 0.2]"])
     with pytest.raises(ScenarioError, match="2 values for 10 devices"):
         DeviceValues(scenario)("compute_power_w")
+
+
+def test_the_page_on_plans_lists_all_columns():
+    page = (Path(__file__).parents[3] / "docs" / "plan.md").read_text("utf-8")
+    table = page.partition("| About | Columns |")[2].partition("\n\n")[0]
+    assert {*re.findall(r"`(\w+)`", table), "device"} == {*per_device_fields(), DISTANCE, LABEL}
