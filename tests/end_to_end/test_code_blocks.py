@@ -41,7 +41,16 @@ PARSED_ONLY = (
     "sweep study",
 )
 """Commands that take minutes, do not end, or need a network, machines or a cluster: their options are read."""
-ELSEWHERE = ("pip install", "docker ", "dask ", "tensorboard ", ".venv/bin/marimo ", "python3 -m venv", ".venv/bin/pip")
+ELSEWHERE = (
+    "pip install",
+    "export ",
+    "docker ",
+    "dask ",
+    "tensorboard ",
+    ".venv/bin/marimo ",
+    "python3 -m venv",
+    ".venv/bin/pip",
+)
 """Programs that are not ours, or that install."""
 PRINTED = {
     "README.md": ("proposed, seed 0, round 1: loss", "┃", "│"),
