@@ -61,9 +61,9 @@ def one_program(monkeypatch) -> list[int]:
     ("scheme", "overrides"),
     [
         ("proposed", ("cell.participants=3",)),
-        pytest.param("proposed", ("run.evaluate_every=2",), marks=pytest.mark.slow),
-        pytest.param("fair_noise_only", ("learning.gradient_exchange=true",), marks=pytest.mark.slow),
-        pytest.param("max_power", ("cell.straggler_probability=0.9",), marks=pytest.mark.slow),
+        pytest.param(
+            "fair_noise_only", ("learning.gradient_exchange=true", "run.evaluate_every=2"), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_round_as_one_program(scheme, overrides, one_program):
