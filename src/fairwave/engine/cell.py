@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 
@@ -30,6 +28,19 @@ LIGHT_ROUND = 64 << 20
 """Bytes of all participants' updates up to which a round may begin while the one before is still computed."""
 
 
+def is_light(scenario: Scenario, model: Model) -> bool:
+    """Whether the updates of all participants take little memory."""
+    leaves = jax.tree.leaves(jax.eval_shape(model.init, jax.random.key(0)))
+    size: int = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+    return size * (scenario.cell.participants or scenario.cell.num_devices) <= LIGHT_ROUND
+
+
+def may_be_one_program(scenario: Scenario, model: Model, execution: Execution) -> bool:
+    """Whether rounds are computed as one program each, if that can be: never where noise comes from the host."""
+    seeded = scenario.privacy.noise_source == "simulation"
+    return seeded and execution.whole_rounds_here() and is_light(scenario, model)
+
+
 class SimulatedCell:
     """A scenario and a scheme made ready to run."""
 
@@ -45,6 +56,7 @@ class SimulatedCell:
     ) -> None:
         """`first_model` has the parameters to begin with; left out, the scenario draws them."""
         self.scenario, self._execution = scenario, execution
+        self._is_light = is_light(scenario, model)
         self._steps = execution.for_steps(scenario.learning.num_parameters(), scenario.learning.batch_size)
         holdings = holdings_of(scenario, data.train_labels, data.users)
         data = as_held(scenario, data, holdings)
@@ -90,17 +102,14 @@ class SimulatedCell:
             first = jnp.asarray(0)
             compile_ahead(lambda: run_round(self, state, first))
 
-    def is_one_program(self, state: State) -> bool:
-        """Whether its rounds are computed as one program each: never where noise comes from the host."""
-        seeded = self.scenario.privacy.noise_source == "simulation"
-        return seeded and self.witness is None and self._execution.whole_rounds_here() and self._is_light(state)
+    def may_be_one_program(self) -> bool:
+        """Whether its rounds are computed as one program each, if that can be: a witness wants values of its steps."""
+        return self.witness is None and may_be_one_program(self.scenario, self.access_point.model, self._execution)
 
     def round(self, state: State, round_index: int) -> tuple[State, RoundRecord]:
         """The next state, and what happened."""
         with training_precision():
-            copies = state.server.copies.with_room()
-            if copies is not state.server.copies:
-                state = State(dataclasses.replace(state.server, copies=copies), state.devices)
+            state = state.with_places(state.server.copies.with_room().places)
             return run_round(self, state, jnp.asarray(round_index), self.evaluator.is_due(round_index))
 
     def begin_next(self, before: State, state: State, round_index: int) -> tuple[State, RoundRecord] | None:
@@ -108,19 +117,14 @@ class SimulatedCell:
 
         `before` is the state in which the round before began, and `state` the one that it leads to.
         """
-        if not self._overlaps(before) or not before.server.copies.has_room(2):
+        if not self._overlaps() or not before.server.copies.has_room(2):
             return None
         with training_precision():
             return run_round(self, state, jnp.asarray(round_index), self.evaluator.is_due(round_index))
 
-    def _overlaps(self, state: State) -> bool:
+    def _overlaps(self) -> bool:
         """Whether two rounds may be computed at once: where the host does not compute, and both fit into memory."""
-        return self.witness is None and self._steps.form_here() == "vectorised" and self._is_light(state)
-
-    def _is_light(self, state: State) -> bool:
-        """Whether the updates of all participants take little memory."""
-        model: int = sum(leaf.nbytes for leaf in jax.tree.leaves(state.server.global_params))
-        return model * (self.scenario.cell.participants or self.scenario.cell.num_devices) <= LIGHT_ROUND
+        return self.witness is None and self._steps.form_here() == "vectorised" and self._is_light
 
     def copies(self, state: State) -> Tree:
         """Every device's copy as a model, with a leading device axis."""

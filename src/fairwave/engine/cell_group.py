@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from fairwave.double_precision import training_precision
@@ -30,9 +29,14 @@ class CellGroup:
         self._idle = {place: cells[place].start() for place in range(len(cells)) if place not in self._running}
         self._whole: WholeRounds | None = None
 
+    @property
+    def is_one_program(self) -> bool:
+        """Whether its rounds are one program each, as `compile_ahead` has found out."""
+        return self._whole is not None
+
     def compile_ahead(self, states: Sequence[State]) -> None:
         """Compile the programs of a round before the first round needs them."""
-        if all(cell.is_one_program(state) for cell, state in zip(self.cells, states, strict=True)):
+        if all(cell.may_be_one_program() for cell in self.cells):
             whole = self._whole or WholeRounds(self._all)
             try:
                 whole.compile(self._filled(_with_room(states)), 0)
@@ -71,22 +75,14 @@ class CellGroup:
         """The states of all cells, of equal shapes."""
         own = dict(zip(self._running, states, strict=True))
         places = states[0].server.copies.places
-        return tuple(
-            own[place] if place in own else _resized(self._idle[place], places) for place in range(len(self._all))
-        )
+        with training_precision():
+            return tuple(
+                own[place] if place in own else self._idle[place].with_places(places) for place in range(len(self._all))
+            )
 
 
 def _with_room(states: Sequence[State]) -> list[State]:
     """With place for one more model in each, and for equally many in all."""
     with training_precision():
         places = max(state.server.copies.with_room().places for state in states)
-    return [_resized(state, places) for state in states]
-
-
-def _resized(state: State, places: int) -> State:
-    """With so many places for models."""
-    copies = state.server.copies
-    if copies.places == places:
-        return state
-    with training_precision():
-        return State(dataclasses.replace(state.server, copies=copies.resized(places)), state.devices)
+        return [state.with_places(places) for state in states]

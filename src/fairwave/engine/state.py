@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import equinox as eqx
 from jaxtyping import Array, Int
 
@@ -62,3 +64,10 @@ class State(eqx.Module):
 
     server: ServerState
     devices: DeviceStates
+
+    def with_places(self, places: int) -> State:
+        """The same with place for so many models that devices may hold copies of."""
+        copies = self.server.copies
+        if copies.places == places:
+            return self
+        return State(dataclasses.replace(self.server, copies=copies.resized(places)), self.devices)

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from fairwave.data import sources
-from fairwave.engine.cell import SimulatedCell
+from fairwave.engine.cell import SimulatedCell, may_be_one_program
 from fairwave.engine.cell_group import CellGroup
 from fairwave.engine.device_map import BEST_HERE, Execution
 from fairwave.engine.end_reasons import EndReason
@@ -76,8 +76,8 @@ class Experiment:
         )
 
     def computes_together(self) -> bool:
-        """Whether tracks of one scheme are computed side by side, where their rounds are light."""
-        return self._execution.whole_rounds_here()
+        """Whether tracks of one scheme are computed side by side, if their rounds can be one program."""
+        return may_be_one_program(self.order.scenario, self.model, self._execution)
 
     def access_point(self, track: Track, counts: np.ndarray, noise_root: Key | None) -> AccessPoint:
         """A track's access point, for a federation: it keeps every device's copy, to send it."""

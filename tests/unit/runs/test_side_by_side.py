@@ -10,7 +10,9 @@ import xarray as xr
 
 import fairwave
 from fairwave.engine.device_map import Execution
+from fairwave.runs.experiment import Experiment
 from fairwave.runs.order import Order, Track
+from fairwave.runs.prepared_groups import prepared
 from fairwave.runs.session import TrackProgress, results, run
 from fairwave.runs.store import RunStore
 from fairwave.runs.track_groups import Group, side_by_side
@@ -72,6 +74,24 @@ def test_a_track_that_has_ended_is_not_gone_on_with(tmp_path):
     rounds = [(~np.isnan(stored(tmp_path / name)["global_loss"])).sum("round") for name in ("together", "alone")]
     np.testing.assert_array_equal(*rounds)
     assert not run(order(*overrides, rounds=12), tmp_path / "together", "test", execution=WHOLE)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        pytest.param("fairwave.engine.cell.LIGHT_ROUND", id="heavy"),
+        pytest.param("fairwave.engine.gpu_memory.free_bytes", id="too large", marks=pytest.mark.slow),
+    ],
+)
+def test_tracks_that_cannot_be_one_program_are_run_one_by_one(refused, monkeypatch):
+    """No cell is kept in memory beside the one that is run."""
+    monkeypatch.setattr(refused, 1_000 if refused.endswith("ROUND") else lambda: 1_000)
+    wanted = order()
+    experiment = Experiment(wanted, execution=WHOLE)
+    groups = list(side_by_side([(track, 0) for track in wanted.tracks()], wanted.seeds, 3))
+    found = [(group.members, len(cells.cells), cells.is_one_program) for group, cells in prepared(experiment, groups)]
+    tracks = [Track(scheme, seed) for scheme in SCHEMES for seed in range(3)]
+    assert found == [([track], 1, False) for track in tracks]
 
 
 def test_groups():
